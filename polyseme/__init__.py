@@ -1,0 +1,34 @@
+"""Contextual word vectors: ELMo, whole and alive.
+
+import polyseme
+
+elmo = polyseme.load("path/to/model")
+for layers in elmo.embed([["I", "put", "my", "books", "in", "the", "bag", "."]]):
+    layers.shape  # (3, 8, 256): layer, word, dim
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyseme.errors import PolysemeError
+    from polyseme.layer import ElmoLayer
+    from polyseme.loading import load
+
+__all__ = ["ElmoLayer", "PolysemeError", "__version__", "load"]
+__version__ = "0.1.0"
+
+# Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
+_HOMES = {"ElmoLayer": "polyseme.layer", "PolysemeError": "polyseme.errors", "load": "polyseme.loading"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'polyseme' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

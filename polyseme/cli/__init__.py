@@ -1,0 +1,54 @@
+"""The command line. One file a command; nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from polyseme import __version__
+from polyseme.cli.convert import convert
+from polyseme.cli.demo import demo
+from polyseme.cli.embed import embed
+from polyseme.cli.info import info
+from polyseme.errors import PolysemeError
+
+app = typer.Typer(
+    name="polyseme",
+    help="Contextual word vectors: ELMo, whole and alive.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (demo, embed, convert, info):
+    app.command(no_args_is_help=command is not demo)(command)
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(f"polyseme {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run a command; a fault that the user can mend is one line and exit status 2."""
+    try:
+        app()
+    except PolysemeError as error:
+        _leave(f"error: {error}", 2)
+    except KeyboardInterrupt:
+        _leave("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of our output has left, as `head` does: no fault of anybody's.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
+
+
+def _leave(message: str, status: int) -> None:
+    typer.echo(" ".join(message.split()), err=True)
+    raise SystemExit(status)

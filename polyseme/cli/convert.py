@@ -1,0 +1,36 @@
+"""``polyseme convert``: from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyseme.errors import ConfigError, nearest
+
+PRECISIONS = ("fp32", "fp16", "int8")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A model of any format: file, folder, zip or tar.gz.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder (ours), or a file *.hdf5 (bilm-tf's).")],
+    precision: Annotated[str, typer.Option(help="How our format stores weights: fp32, fp16 or int8.")] = "fp32",
+    vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+) -> None:
+    """Convert a model to our format, or to bilm-tf's HDF5."""
+    if precision not in PRECISIONS:
+        raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
+    from polyseme.formats import bilm_hdf5, native, open_model
+
+    if target.suffix in bilm_hdf5.SUFFIXES:
+        if precision != "fp32":
+            raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")
+        bilm_hdf5.save(open_model(source, vocabulary), target, overwrite)
+        typer.echo(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP")
+    else:
+        model = open_model(source, vocabulary)
+        native.save(model, target, precision, overwrite)  # pyright: ignore[reportArgumentType]
+        size = sum(file.stat().st_size for file in target.iterdir())
+        typer.echo(f"{target} written ({size / 1e6:,.1f} MB, {precision}), from {model.format}")

@@ -1,0 +1,73 @@
+"""``polyseme demo``: one word, many vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+    from polyseme.backends.elmo import ElmoEncoder
+
+EXAMPLES = {
+    "put": ("I put my books in the bag .", "She put her book in my bag yesterday ."),
+    "Paris": ("Paris is the capital of France .", "Paris Hilton was seen at the party ."),
+    "bank": (
+        "He sat on the bank of the river .",
+        "She opened an account at the bank .",
+        "They walked along the bank .",
+    ),
+}
+
+
+def demo(
+    model: Annotated[
+        Path | None, typer.Option(help="A model of any format. [default: the one that ships]", show_default=False)
+    ] = None,
+) -> None:
+    """Show that a word's vector depends on its sentence."""
+    from rich.console import Console
+
+    from polyseme.loading import load
+
+    console = Console(highlight=False)
+    encoder = load(model)
+    parameters = sum(weight.numel() for weight in encoder.parameters())
+    console.print(
+        f"[bold]{encoder.name}[/]: {encoder.num_layers} layers of {encoder.dim} dimensions, {parameters:,} parameters"
+    )
+    for word, sentences in EXAMPLES.items():
+        _show(console, encoder, word, sentences)
+
+
+def _show(console: Console, encoder: ElmoEncoder, word: str, sentences: tuple[str, ...]) -> None:
+    """Cosines between the uses of one word, layer by layer."""
+    from rich.table import Table
+
+    split = [sentence.split() for sentence in sentences]
+    uses = [vectors[:, words.index(word)] for vectors, words in zip(encoder.embed(split), split, strict=True)]
+    console.print(f"\n[bold]{word}[/]")
+    for number, sentence in enumerate(sentences, start=1):
+        console.print(f"  {number}. {sentence.replace(word, f'[bold cyan]{word}[/]', 1)}")
+    table = Table("cosine of its uses", *_layer_names(encoder.num_layers), box=None, padding=(0, 2))
+    for first in range(len(uses)):
+        for second in range(first + 1, len(uses)):
+            table.add_row(
+                f"{first + 1} and {second + 1}", *(f"{value:.3f}" for value in _cosines(uses[first], uses[second]))
+            )
+    console.print(table)
+
+
+def _layer_names(layers: int) -> list[str]:
+    return ["context-free", *(f"layer {number}" for number in range(1, layers))]
+
+
+def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    return (first * second).sum(axis=1) / np.maximum(norms, 1e-12)

@@ -1,0 +1,67 @@
+"""``polyseme info``: what a model is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from polyseme.formats import StoredModel
+
+
+def info(
+    model: Annotated[Path, typer.Argument(help="A model of any format: file, folder, zip or tar.gz.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+    vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
+) -> None:
+    """Say what a model is: format, size, layers, how it reads words."""
+    from polyseme.formats import open_model
+    from polyseme.model.config import to_dict
+
+    stored = open_model(model, vocabulary)
+    facts = _facts(stored)
+    if as_json:
+        typer.echo(json.dumps({**facts, "config": to_dict(stored.config)}, indent=2))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=str(model), show_header=False, title_justify="left", title_style="bold")
+    for name, value in facts.items():
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+    Console().print(table)
+
+
+def _facts(stored: StoredModel) -> dict[str, str | int]:
+    config = stored.config
+    lstm = config.lstm
+    clips = f"cells ±{lstm.cell_clip or '∞'}, outputs ±{lstm.output_clip or '∞'}"
+    return {
+        "format": stored.format,
+        **({"made from": stored.origin} if stored.origin else {}),
+        "stored in": stored.precision,
+        "parameters": sum(weight.numel() for weight in stored.weights.values()),
+        "layers of vectors": config.num_layers,
+        "dimensions": config.dim,
+        "reads": " and ".join(config.directions),
+        "words by": _input(stored),
+        "LSTM": f"{lstm.num_layers} layers of {lstm.cells:,} cells, {lstm.dim} dimensions a direction",
+        "clipped": clips,
+        "residual": "yes" if lstm.residual else "no",
+    }
+
+
+def _input(stored: StoredModel) -> str:
+    ways = []
+    if characters := stored.config.input.characters:
+        unit = "UTF-8 bytes" if stored.words.characters and stored.words.characters.size == 261 else "characters"
+        ways.append(
+            f"spelling, up to {characters.max_characters - 2} {unit} through {characters.num_filters:,} filters "
+            f"and {characters.num_highway} highway layers"
+        )
+    if stored.config.input.num_words:
+        ways.append(f"a table of {stored.config.input.num_words:,} words")
+    return ", and ".join(ways)

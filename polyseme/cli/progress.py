@@ -1,0 +1,64 @@
+"""What a person sees while sentences are embedded: a line that moves on a terminal, one line at the end anywhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from polyseme.backends.elmo import ElmoEncoder
+
+_EVERY = 0.1  # seconds between two drawings
+
+
+class Progress:
+    """Counts sentences and words."""
+
+    def __init__(self, already: int) -> None:
+        self.sentences = already
+        self.already = already
+        self.words = 0
+        self.cropped = 0
+        self._begun = self._drawn = time.monotonic()
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task("reading ...", total=None)
+
+    def __enter__(self) -> Progress:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def advance(self, words: list[str], cropped: int) -> None:
+        """One sentence is done."""
+        self.sentences += 1
+        self.words += len(words)
+        self.cropped += cropped
+        now = time.monotonic()
+        if now - self._drawn > _EVERY:
+            self._drawn = now
+            self._bar.update(self._task, description=self._summary())
+
+    def report(self, encoder: ElmoEncoder) -> None:
+        """Say what was done."""
+        self._bar.stop()
+        resumed = f" ({self.already:,} of them from before)" if self.already else ""
+        typer.echo(f"{self._summary()}{resumed}; {encoder.num_layers} layers of {encoder.dim}", err=True)
+        if self.cropped and (characters := encoder.words.characters):
+            limit = f"{characters.max_characters - 2} {'bytes' if characters.size == 261 else 'characters'}"
+            typer.echo(f"{self.cropped:,} words were longer than the {limit} this model reads, and cropped", err=True)
+
+    def _summary(self) -> str:
+        seconds = max(time.monotonic() - self._begun, 1e-9)
+        return f"{self.sentences:,} sentences, {self.words:,} words, {self.words / seconds:,.0f} words/s"

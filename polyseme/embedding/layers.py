@@ -1,0 +1,75 @@
+"""Which layer, and one vector for a whole sentence: functions on arrays (layers, words, dim)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyseme.errors import ConfigError, nearest
+
+NAMES = ("all", "top", "average")
+POOLINGS = ("mean", "max")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A task's fitted mixture: γ · Σ weights[j] · layer j. The weights are the normalised ones."""
+
+    weights: tuple[float, ...]
+    gamma: float = 1.0
+
+
+LayerChoice = str | int | Mix
+
+
+def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
+    """``all`` gives (layers, words, dim); ``top``, ``average``, a layer's number or a `Mix` give (words, dim)."""
+    layers = vectors.shape[0]
+    if isinstance(choice, Mix):
+        if len(choice.weights) != layers:
+            raise ConfigError(f"the mix has {len(choice.weights)} weights, but there are {layers} layers")
+        weights = np.asarray(choice.weights, dtype=np.float32) * np.float32(choice.gamma)
+        return np.tensordot(weights, vectors.astype(np.float32), axes=1).astype(vectors.dtype)
+    if isinstance(choice, int):
+        if not -layers <= choice < layers:
+            raise ConfigError(f"there is no layer {choice}: the layers are 0 to {layers - 1}")
+        return vectors[choice]
+    if choice == "all":
+        return vectors
+    if choice == "top":
+        return vectors[-1]
+    if choice == "average":
+        return vectors.astype(np.float32).mean(axis=0).astype(vectors.dtype)
+    raise ConfigError(
+        f"layers must be one of {', '.join(NAMES)}, a number or a mix, not {choice!r}.{nearest(choice, NAMES)}"
+    )
+
+
+def pool(vectors: np.ndarray, how: str) -> np.ndarray:
+    """One vector for a sentence, over its words: ``mean`` or ``max``; zeros for a sentence without words."""
+    if how not in POOLINGS:
+        raise ConfigError(f"pooling must be 'mean' or 'max', not {how!r}.{nearest(how, POOLINGS)}")
+    if vectors.shape[-2] == 0:
+        return np.zeros((*vectors.shape[:-2], vectors.shape[-1]), dtype=vectors.dtype)
+    if how == "max":
+        return vectors.max(axis=-2)
+    return vectors.mean(axis=-2, dtype=np.float32).astype(vectors.dtype)
+
+
+def parse_choice(text: str, gamma: float = 1.0) -> LayerChoice:
+    """A layer choice as typed: ``all``, ``top``, ``average``, ``1``, or the weights of a mix, ``0.2,0.5,0.3``."""
+    if text in NAMES:
+        return text
+    try:
+        if "," in text:
+            return Mix(_weights(text.split(",")), gamma)
+        return int(text)
+    except ValueError:
+        known = "all, top, average, a layer's number, or weights like 0.2,0.5,0.3"
+        raise ConfigError(f"layers must be {known}; got {text!r}.{nearest(text, NAMES)}") from None
+
+
+def _weights(parts: Sequence[str]) -> tuple[float, ...]:
+    return tuple(float(part) for part in parts)

@@ -1,0 +1,280 @@
+"""bilm-tf's and AllenNLP's files: ``options.json`` and ``weights.hdf5``.
+
+The conventions (TensorFlow's): matrices are used as x·W; one kernel holds the rows for the input above those for the
+recurrent output; gates stand in the order input, candidate, forget, output; the forget gate's bias gets 1 added at run
+time; the character table has no row for padding. `_entries` is the table of names; it reads both ways, bit for bit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from polyseme.errors import ConfigError, FormatError, require
+from polyseme.formats.bilm_table import Entry, entries
+from polyseme.formats.files import new_file, read_json
+from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
+from polyseme.formats.stored import StoredModel
+from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
+from polyseme.text.characters import ByteCharacters
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import WordEncoder
+
+if TYPE_CHECKING:
+    import h5py
+
+NAME = "bilm-tf / AllenNLP"
+LOOKS_FOR = "options.json with weights.hdf5 beside it"
+SUFFIXES = (".hdf5", ".h5")
+
+
+def recognises(path: Path) -> bool:
+    """Whether this is an options file, a weight file, or a folder with both."""
+    if path.is_dir():
+        return any(map(_is_options, path.glob("*.json"))) and any(path.glob("*.h*5"))
+    return path.suffix in SUFFIXES or (path.suffix == ".json" and _is_options(path))
+
+
+def load(path: Path, vocabulary: Path | None = None) -> StoredModel:
+    """Read a model from either of its two files, or from their folder.
+
+    A file that holds nothing but the table ``embedding`` (bilm-tf's dump of context-free vectors) is read together with
+    the LSTM weights beside it, and by itself, as one layer, when there are none.
+    """
+    named = path if path.suffix in SUFFIXES and path.is_file() else None
+    weights = _find_weights(path)
+    if weights is None and named is None:
+        raise FormatError(f"{path}: no HDF5 file with LSTM weights (a group 'RNN_0') stands beside the options")
+    embedding = named if named not in (None, weights) else None
+    if weights is None:
+        return _load_embedding(path, vocabulary)
+    options_path = path if path.suffix == ".json" else _find_options(weights)
+    with open_hdf5(weights) as file:
+        config = _config(read_json(options_path), file, str(options_path))
+        if embedding:
+            config = _with_table(config, embedding)
+        tensors = _read_weights(config, file, embedding)
+    words = _words(config, weights.parent, vocabulary)
+    return StoredModel(config, tensors, words, f"{NAME} ({weights.name})")
+
+
+def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
+    """Write ``path`` (.hdf5) and the options beside it, as bilm-tf and AllenNLP read them."""
+    characters = model.words.characters
+    if model.config.separate_inputs or (characters and not isinstance(characters, ByteCharacters)):
+        raise ConfigError("bilm-tf's format holds byte spellings and one word encoder; this model has something else")
+    if model.config.directions == ("backward",):
+        raise ConfigError("bilm-tf's format has no place for a model that only reads backward")
+    if model.config.lstm.forget_bias != 1:
+        raise ConfigError(f"bilm-tf adds 1 to the forget gate's bias; this model adds {model.config.lstm.forget_bias}")
+    h5py = require("h5py", "hdf5")
+    options = options_path(path)
+    with new_file(path, overwrite) as work, new_file(options, overwrite) as work_options:
+        with h5py.File(work, "w") as file:
+            for entry in entries(model.config):
+                file[entry.theirs] = entry.join(*(model.weights[name].numpy() for name in entry.ours))
+        work_options.write_text(json.dumps(_options(model.config)) + "\n", encoding="utf-8")
+    if model.words.vocabulary:
+        model.words.vocabulary.save(path.with_name("vocab.txt"))
+
+
+def options_path(weights: Path) -> Path:
+    """The name of the options that go with a weight file: ``x_weights.hdf5`` has ``x_options.json``."""
+    stem = weights.stem
+    if "weights" in stem:
+        return weights.with_name(f"{stem.replace('weights', 'options')}.json")
+    return weights.with_name(f"{stem}.json")
+
+
+def _is_options(path: Path) -> bool:
+    try:
+        return "lstm" in read_json(path)
+    except FormatError:
+        return False
+
+
+def _find_options(weights: Path) -> Path:
+    usual = [options_path(weights), weights.with_name("options.json")]
+    found = [path for path in usual if path.is_file()] or list(
+        filter(_is_options, sorted(weights.parent.glob("*.json")))
+    )
+    if not found:
+        raise FormatError(f"{weights} needs its options beside it: no {usual[0].name} or options.json is there")
+    if len(found) > 1 and not usual[0].is_file() and not usual[1].is_file():
+        raise FormatError(f"{weights}: which options are its own? Found {', '.join(path.name for path in found)}")
+    return found[0]
+
+
+def _find_weights(path: Path) -> Path | None:
+    """The file with LSTM weights that is meant by an options file, a weight file, a table of vectors, or a folder."""
+    if path.suffix in SUFFIXES and path.is_file() and _has_lstm(path):
+        return path
+    folder = path if path.is_dir() else path.parent
+    found = [file for file in sorted(folder.iterdir()) if file.suffix in SUFFIXES and _has_lstm(file)]
+    if path.suffix == ".json":
+        found = [file for file in found if options_path(file).name == path.name] or found
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise FormatError(f"{path}: several files hold LSTM weights ({names}); name the one you mean")
+    return found[0] if found else None
+
+
+def _has_lstm(path: Path) -> bool:
+    with open_hdf5(path) as file:
+        return "RNN_0" in file or "rnn" in file
+
+
+def _config(options: Mapping[str, Any], file: h5py.File, where: str) -> BiLMConfig:
+    lstm = _need(options, "lstm", dict, where)
+    dim = _need(lstm, "projection_dim", int, f"{where}: lstm")
+    directions: tuple[Direction, ...] = ("forward", "backward") if "RNN_1" in file else ("forward",)
+    recurrent = LstmConfig(
+        cells=_need(lstm, "dim", int, f"{where}: lstm"),
+        dim=dim,
+        num_layers=int(lstm.get("n_layers") or 1),
+        projected=_lstm_name(file, 0, 0, "W_P_0", "projection/kernel") is not None,
+        residual=bool(lstm.get("use_skip_connections")),
+        cell_clip=float(lstm.get("cell_clip") or 0) or None,
+        output_clip=float(lstm.get("proj_clip") or 0) or None,
+    )
+    return BiLMConfig(_input_config(options, dim, file, where), recurrent, directions)
+
+
+def _input_config(options: Mapping[str, Any], dim: int, file: h5py.File, where: str) -> InputConfig:
+    cnn = options.get("char_cnn")
+    if cnn is None:
+        rows, width = _table_shape(file)
+        return InputConfig(dim, None, num_words=rows, word_dim=width, projected=False)
+    where = f"{where}: char_cnn"
+    filters = _need(cnn, "filters", list, where)
+    try:
+        characters = CharCnnConfig(
+            dim=_need(_need(cnn, "embedding", dict, where), "dim", int, f"{where}.embedding"),
+            filters=tuple((int(width), int(count)) for width, count in filters),
+            max_characters=int(cnn.get("max_characters_per_token") or 50),
+            activation=cnn.get("activation", "relu"),
+            num_highway=int(cnn.get("n_highway") or 0),
+        )
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"{where}: {error}") from error
+    return InputConfig(dim, characters, projected="CNN_proj" in file)
+
+
+def _with_table(config: BiLMConfig, embedding: Path) -> BiLMConfig:
+    """The same LSTM over a table of ready-made word vectors instead of spellings."""
+    with open_hdf5(embedding) as file:
+        rows, width = _table_shape(file)
+    table = InputConfig(config.input.dim, None, num_words=rows, word_dim=width, projected=False)
+    return BiLMConfig(table, config.lstm, config.directions)
+
+
+def _load_embedding(path: Path, vocabulary: Path | None) -> StoredModel:
+    with open_hdf5(path) as file:
+        rows, dim = _table_shape(file)
+        config = BiLMConfig(
+            InputConfig(dim, None, num_words=rows, word_dim=dim, projected=False),
+            LstmConfig(dim, dim, num_layers=0, projected=False),
+            directions=("forward",),
+        )
+        tensors = _read_weights(config, file, None)
+    return StoredModel(
+        config, tensors, _words(config, path.parent, vocabulary), f"{NAME} token embeddings ({path.name})"
+    )
+
+
+def _table_shape(file: h5py.File) -> tuple[int, int]:
+    table = find_dataset(file, "embedding")
+    if table is None or len(table.shape) != 2:
+        raise FormatError(f"{file.filename} holds neither LSTM weights nor a table 'embedding' of (words, dim)")
+    return table.shape
+
+
+def _words(config: BiLMConfig, folder: Path, vocabulary: Path | None) -> WordEncoder:
+    if config.input.characters:
+        limit = config.input.characters.max_characters
+        return WordEncoder(ByteCharacters(limit, whole_characters=False, literal_boundaries=True))
+    found = [vocabulary] if vocabulary else sorted([*folder.glob("vocab*.txt"), *folder.glob("vocab*.txt.gz")])
+    if not found:
+        raise FormatError(f"{folder}: a model that reads word numbers needs its vocabulary, vocab.txt, beside it")
+    words = Vocabulary.load(found[0])
+    if len(words) != config.input.num_words:
+        raise FormatError(
+            f"{found[0]} has {len(words)} words, but the table of vectors has {config.input.num_words} rows"
+        )
+    return WordEncoder(vocabulary=words)
+
+
+def _read_weights(config: BiLMConfig, file: h5py.File, embedding: Path | None) -> dict[str, torch.Tensor]:
+    """All tensors; the table of words from a file of its own, where one was named."""
+    weights: dict[str, torch.Tensor] = {}
+    for entry in entries(config):
+        if entry.theirs == "embedding" and embedding:
+            with open_hdf5(embedding) as table:
+                weights.update(_read_entry(table, entry))
+        else:
+            weights.update(_read_entry(file, entry))
+    return weights
+
+
+def _read_entry(file: h5py.File, entry: Entry) -> Iterator[tuple[str, torch.Tensor]]:
+    shapes = [entry.shape]
+    if entry.theirs == "char_embed":  # some dumps keep a row for padding above the others
+        shapes.append((entry.shape[0] + 1, entry.shape[1]))
+    array = read_dataset(file, _actual_name(file, entry.theirs), shapes)[-entry.shape[0] :]
+    for name, part in zip(entry.ours, entry.split(array), strict=True):
+        yield name, torch.from_numpy(np.ascontiguousarray(part, dtype=np.float32))
+
+
+def _actual_name(file: h5py.File, name: str) -> str:
+    """Models of one layer or one direction lack some levels of the usual path, and keep TensorFlow's own names."""
+    if not name.startswith("RNN_"):
+        return name
+    scope, _, _, cell, _, tensor = name.split("/")
+    plain = {"W_0": "kernel", "B": "bias", "W_P_0": "projection/kernel"}[tensor]
+    layer, direction = int(cell.removeprefix("Cell")), int(scope.removeprefix("RNN_"))
+    return _lstm_name(file, direction, layer, tensor, plain) or name
+
+
+def _lstm_name(file: h5py.File, direction: int, layer: int, *tensors: str) -> str | None:
+    roots = [f"RNN_{direction}/RNN", *(["rnn"] if direction == 0 else [])]
+    levels = [f"MultiRNNCell/Cell{layer}/LSTMCell", *(["LSTMCell"] if layer == 0 else [])]
+    names = (f"{root}/{level}/{tensor}" for root in roots for level in levels for tensor in tensors)
+    return next((name for name in names if name in file), None)
+
+
+def _options(config: BiLMConfig) -> dict[str, Any]:
+    """What bilm-tf's and AllenNLP's readers ask for."""
+    lstm, characters = config.lstm, config.input.characters
+    options: dict[str, Any] = {
+        "lstm": {
+            "dim": lstm.cells,
+            "projection_dim": lstm.dim,
+            "n_layers": lstm.num_layers,
+            "cell_clip": lstm.cell_clip,
+            "proj_clip": lstm.output_clip,
+            "use_skip_connections": lstm.residual,
+        }
+    }
+    if characters:
+        options["char_cnn"] = {
+            "activation": characters.activation,
+            "embedding": {"dim": characters.dim},
+            "filters": [list(pair) for pair in characters.filters],
+            "max_characters_per_token": characters.max_characters,
+            "n_characters": 262,
+            "n_highway": characters.num_highway,
+        }
+    return options
+
+
+def _need(values: Mapping[str, Any], key: str, kind: type, where: str) -> Any:  # noqa: ANN401
+    if not isinstance(values, Mapping) or key not in values:
+        raise FormatError(f"{where} lacks {key!r}")
+    if not isinstance(values[key], kind):
+        raise FormatError(f"{where}: {key!r} should be {kind.__name__}, not {values[key]!r}")
+    return values[key]

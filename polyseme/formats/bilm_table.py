@@ -1,0 +1,103 @@
+"""bilm-tf's names, shapes and layouts of tensors beside ours, as one table that reads both ways, bit for bit.
+
+The conventions are TensorFlow's: matrices are used as x·W; one kernel holds the rows for the input above those for the
+recurrent output; gates stand in the order input, candidate, forget, output; filters are (1, width, dim, count).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyseme.model.config import BiLMConfig, CharCnnConfig
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One dataset of theirs and the tensors of ours that it holds."""
+
+    theirs: str
+    shape: tuple[int, ...]
+    ours: tuple[str, ...]
+    split: Callable[[np.ndarray], tuple[np.ndarray, ...]]
+    join: Callable[..., np.ndarray]
+
+
+def entries(config: BiLMConfig) -> Iterator[Entry]:
+    """The table of names, shapes and layouts."""
+    if config.input.num_words:
+        shape = (config.input.num_words, config.input.word_dim)
+        yield Entry("embedding", shape, ("inputs.0.words.weight",), _one, _same)
+    if characters := config.input.characters:
+        yield from _character_entries(characters)
+    if config.input.projected:
+        yield from _linear("CNN_proj/{}_proj", "inputs.0.projection", config.input.num_features, config.input.dim)
+    lstm = config.lstm
+    for direction in range(len(config.directions)):
+        for layer in range(lstm.num_layers):
+            cell, ours = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell", f"lstms.{direction}.{layer}"
+            kernel = (2 * lstm.dim, 4 * lstm.cells)
+            yield Entry(f"{cell}/W_0", kernel, (f"{ours}.input", f"{ours}.recurrent"), _split_kernel, _join_kernel)
+            yield Entry(f"{cell}/B", (4 * lstm.cells,), (f"{ours}.bias",), _split_bias, _swap_gates)
+            if lstm.projected:
+                yield Entry(f"{cell}/W_P_0", (lstm.cells, lstm.dim), (f"{ours}.projection",), _flip, np.transpose)
+
+
+def _character_entries(config: CharCnnConfig) -> Iterator[Entry]:
+    ours = "inputs.0.characters"
+    yield Entry("char_embed", (config.num_characters, config.dim), (f"{ours}.embedding.weight",), _one, _same)
+    for i, (width, count) in enumerate(config.filters):
+        name = f"{ours}.convolutions.{i}"
+        yield Entry(f"CNN/W_cnn_{i}", (1, width, config.dim, count), (f"{name}.weight",), _split_filter, _join_filter)
+        yield Entry(f"CNN/b_cnn_{i}", (count,), (f"{name}.bias",), _one, _same)
+    for i in range(config.num_highway):
+        size = config.num_filters
+        yield from _linear(f"CNN_high_{i}/{{}}_carry", f"{ours}.highways.{i}.gate", size, size)
+        yield from _linear(f"CNN_high_{i}/{{}}_transform", f"{ours}.highways.{i}.transform", size, size)
+
+
+def _linear(theirs: str, ours: str, inputs: int, outputs: int) -> Iterator[Entry]:
+    yield Entry(theirs.format("W"), (inputs, outputs), (f"{ours}.weight",), _flip, np.transpose)
+    yield Entry(theirs.format("b"), (outputs,), (f"{ours}.bias",), _one, _same)
+
+
+def _one(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    return (array,)
+
+
+def _same(array: np.ndarray) -> np.ndarray:
+    return array
+
+
+def _flip(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    return (array.T,)
+
+
+def _split_filter(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    return (array[0].transpose(2, 1, 0),)
+
+
+def _join_filter(array: np.ndarray) -> np.ndarray:
+    return array.transpose(2, 1, 0)[np.newaxis]
+
+
+def _swap_gates(array: np.ndarray) -> np.ndarray:
+    """Exchange the second and the third quarter of the first axis: input, candidate, forget, output and back."""
+    quarters = array.reshape(4, -1, *array.shape[1:])
+    return quarters[[0, 2, 1, 3]].reshape(array.shape)
+
+
+def _split_bias(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    return (_swap_gates(array),)
+
+
+def _split_kernel(array: np.ndarray) -> tuple[np.ndarray, ...]:
+    rows = _swap_gates(array.T)
+    half = rows.shape[1] // 2
+    return rows[:, :half], rows[:, half:]
+
+
+def _join_kernel(inputs: np.ndarray, recurrent: np.ndarray) -> np.ndarray:
+    return _swap_gates(np.concatenate([inputs, recurrent], axis=1)).T

@@ -1,0 +1,171 @@
+"""ELMoForManyLangs' folders: ``config.json``, an architecture file, two dictionaries and two pickles of tensors.
+
+Its habits, kept: begin and end of word are swapped; words are cropped before they are looked up; the forget gate's bias
+already holds its 1; the highway's gate multiplies the *carried* half, so it is negated here. Published folders often
+name an architecture file on their author's disk; its own code then takes the default that `DEFAULT` copies.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from polyseme.errors import FormatError
+from polyseme.formats.files import read_json
+from polyseme.formats.stored import StoredModel, check_weights
+from polyseme.model.config import PUBLISHED_FILTERS, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
+from polyseme.text.characters import DictionaryCharacters
+from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.words import WordEncoder
+
+NAME = "ELMoForManyLangs"
+LOOKS_FOR = "a folder with encoder.pkl and token_embedder.pkl"
+DEFAULT: Mapping[str, Any] = {
+    "encoder": {"name": "elmo", "projection_dim": 512, "dim": 4096, "n_layers": 2, "cell_clip": 3, "proj_clip": 3},
+    "token_embedder": {
+        "name": "cnn",
+        "activation": "relu",
+        "filters": PUBLISHED_FILTERS,
+        "n_highway": 2,
+        "word_dim": 100,
+        "char_dim": 50,
+        "max_characters_per_token": 50,
+    },
+}
+
+
+def recognises(path: Path) -> bool:
+    """Whether this is such a folder, or a file in one."""
+    folder = path if path.is_dir() else path.parent
+    return (folder / "encoder.pkl").is_file() and (folder / "token_embedder.pkl").is_file()
+
+
+def load(path: Path) -> StoredModel:
+    """Read a model."""
+    folder = path if path.is_dir() else path.parent
+    architecture = _architecture(folder)
+    embedder = _tensors(folder / "token_embedder.pkl")
+    encoder = _tensors(folder / "encoder.pkl")
+    try:
+        config = _config(architecture, embedder, folder)
+        weights = dict(_translate(config, embedder, encoder))
+    except KeyError as error:
+        raise FormatError(
+            f"{folder}: {error.args[0]!r} is missing from the architecture file or the weights"
+        ) from error
+    check_weights(config, weights, str(folder))
+    return StoredModel(config, weights, _words(folder, config), f"{NAME} ({folder.name})")
+
+
+def _architecture(folder: Path) -> Mapping[str, Any]:
+    """The file that config.json names, by its last part only; else any in the folder; else the packaged default."""
+    named = read_json(folder / "config.json").get("config_path") if (folder / "config.json").is_file() else None
+    candidates = [folder / Path(str(named)).name] if named else []
+    candidates += sorted(file for file in folder.glob("*.json") if file.name != "config.json")
+    for file in candidates:
+        if file.is_file() and "token_embedder" in (found := read_json(file)):
+            return found
+    return DEFAULT
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    """A dictionary of tensors, unpickled without running anything."""
+    try:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FormatError(f"{path} is not a plain file of tensors and is not opened: {reason}") from error
+    if not isinstance(tensors, Mapping) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
+        raise FormatError(f"{path} should hold tensors by name, not {type(tensors).__name__}")
+    return {str(name): tensor.float() for name, tensor in tensors.items()}
+
+
+def _config(architecture: Mapping[str, Any], embedder: Mapping[str, Tensor], folder: Path) -> BiLMConfig:
+    token, encoder = architecture["token_embedder"], architecture["encoder"]
+    if (token["name"].lower(), encoder["name"].lower()) != ("cnn", "elmo"):
+        found = f"{token['name']!r} and {encoder['name']!r}"
+        raise FormatError(f"{folder}: only the 'cnn' token embedder with the 'elmo' encoder is read, not {found}")
+    characters = None
+    if token["char_dim"] > 0:
+        characters = CharCnnConfig(
+            num_characters=len(embedder["char_emb_layer.embedding.weight"]),
+            dim=token["char_dim"],
+            filters=tuple((int(width), int(count)) for width, count in token["filters"]),
+            max_characters=token.get("max_characters_per_token", 50),
+            activation=token["activation"],
+            num_highway=token["n_highway"],
+        )
+    words = len(embedder["word_emb_layer.embedding.weight"]) if token["word_dim"] > 0 else 0
+    dim = encoder["projection_dim"]
+    lstm = LstmConfig(
+        cells=encoder["dim"],
+        dim=dim,
+        num_layers=encoder["n_layers"],
+        cell_clip=float(encoder.get("cell_clip") or 0) or None,
+        output_clip=float(encoder.get("proj_clip") or 0) or None,
+        forget_bias=0.0,
+    )
+    return BiLMConfig(InputConfig(dim, characters, num_words=words, word_dim=token["word_dim"] if words else 0), lstm)
+
+
+def _translate(
+    config: BiLMConfig, embedder: Mapping[str, Tensor], encoder: Mapping[str, Tensor]
+) -> Iterator[tuple[str, Tensor]]:
+    """Their tensors under our names."""
+    ours = "inputs.0"
+    if config.input.num_words:
+        yield f"{ours}.words.weight", embedder["word_emb_layer.embedding.weight"]
+    if characters := config.input.characters:
+        yield f"{ours}.characters.embedding.weight", embedder["char_emb_layer.embedding.weight"]
+        for i in range(len(characters.filters)):
+            for part in ("weight", "bias"):
+                yield f"{ours}.characters.convolutions.{i}.{part}", embedder[f"convolutions.{i}.{part}"]
+        for i in range(characters.num_highway):
+            for part in ("weight", "bias"):
+                transform, carried = embedder[f"highways._layers.{i}.{part}"].chunk(2)
+                yield f"{ours}.characters.highways.{i}.transform.{part}", transform.contiguous()
+                yield f"{ours}.characters.highways.{i}.gate.{part}", -carried
+    for part in ("weight", "bias"):
+        yield f"{ours}.projection.{part}", embedder[f"projection.{part}"]
+    for number, direction in enumerate(config.directions):
+        for layer in range(config.lstm.num_layers):
+            theirs, name = f"{direction}_layer_{layer}", f"lstms.{number}.{layer}"
+            yield f"{name}.input", encoder[f"{theirs}.input_linearity.weight"]
+            yield f"{name}.recurrent", encoder[f"{theirs}.state_linearity.weight"]
+            yield f"{name}.bias", encoder[f"{theirs}.state_linearity.bias"]
+            yield f"{name}.projection", encoder[f"{theirs}.state_projection.weight"]
+
+
+def _words(folder: Path, config: BiLMConfig) -> WordEncoder:
+    characters = vocabulary = None
+    if config.input.characters:
+        entries = _dictionary(folder / "char.dic", config.input.characters.num_characters)
+        characters = DictionaryCharacters(entries, config.input.characters.max_characters, swapped=True)
+    if config.input.num_words:
+        entries = _dictionary(folder / "word.dic", config.input.num_words)
+        vocabulary = Vocabulary(entries, bos="<bos>", eos="<eos>", unk="<oov>")
+    return WordEncoder(characters, vocabulary)
+
+
+def _dictionary(path: Path, rows: int) -> tuple[str, ...]:
+    """Lines of token, tab, number; a line that lost its token (a blank, stripped) stands for U+3000."""
+    entries = {}
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not (parts := line.strip().split("\t")) or parts == [""]:
+            continue
+        token, place = ("\u3000", parts[0]) if len(parts) == 1 else (parts[0], parts[-1])
+        if not place.isdecimal() or int(place) >= rows:
+            raise FormatError(f"{path} line {number}: expected a token, a tab and a number below {rows}; got {line!r}")
+        entries[int(place)] = token
+    if len(entries) != rows:
+        raise FormatError(f"{path} has {len(entries)} entries, but the weights have {rows} rows")
+    return tuple(entries[place] for place in range(rows))

@@ -1,0 +1,1 @@
+"""The hot loops. `reference` defines the numbers; every faster one must equal it."""

@@ -1,0 +1,162 @@
+"""The two hot loops in plain PyTorch. They define the numbers, and gradients flow through them.
+
+Each is prepared once from weights and then run many times, so that other implementations have a place to keep what they
+derive from the weights (packed matrices, a graph).
+
+Shapes: B sentences, T words of the longest, N words in all, C characters, K filters, P dim, H cells, U distinct words.
+
+Matrix libraries compute products of a few rows in another order than products of many, so a word's numbers would depend
+on its company. Here every product has at least STEADY_ROWS rows, unused ones if need be.
+
+Sentences of unequal length are *packed*: sentences sorted by falling length, the first words of all of them, then the
+second words of those that have one, and so on. ``sizes[t]`` sentences have a word at step t: no step works on padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+# Packed words whose input products are held at a time. It bounds the memory that a very long sentence needs;
+# the recurrence goes on across the seam, so the numbers do not depend on it.
+CHUNK_WORDS = 4096
+STEADY_ROWS = 16
+MAX_GROUPS = 8  # groups of words by length
+
+
+class LstmpWeights(NamedTuple):
+    """One direction of one layer; gates stand in the order input, forget, candidate, output."""
+
+    input: Tensor  # (4H, P)
+    recurrent: Tensor  # (4H, P)
+    bias: Tensor  # (4H,)
+    projection: Tensor | None  # (P, H); without it the output is the cell's own, P = H
+
+
+class LstmState(NamedTuple):
+    """Where one direction of one layer stands, a row a sentence."""
+
+    hidden: Tensor  # (B, P)
+    cell: Tensor  # (B, H)
+
+
+LstmpRun = Callable[[Tensor, Sequence[int], LstmState], tuple[Tensor, LstmState]]
+CharCnnRun = Callable[[Tensor, Tensor], Tensor]
+
+
+def prepare_lstmp(
+    weights: LstmpWeights, *, cell_clip: float | None, output_clip: float | None, forget_bias: float, backward: bool
+) -> LstmpRun:
+    """An LSTM layer with projection, in one direction.
+
+    The function returned takes packed inputs (N, P), sizes, and the state before the first step (the last word's, when
+    going backward); it gives packed outputs (N, P) and the state after the final step.
+    """
+    cells = weights.bias.shape[0] // 4
+    opener = torch.zeros_like(weights.bias)
+    opener[cells : 2 * cells] = forget_bias
+    bias = weights.bias + opener
+    recurrent = weights.recurrent.t()
+    projection = None if weights.projection is None else weights.projection.t()
+
+    def step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        opening, forget, candidate, output = gates.chunk(4, dim=1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(opening) * torch.tanh(candidate)
+        if cell_clip:
+            cell = cell.clamp(-cell_clip, cell_clip)
+        hidden = torch.sigmoid(output) * torch.tanh(cell)
+        if projection is not None:
+            hidden = hidden @ projection
+            if output_clip:
+                hidden = hidden.clamp(-output_clip, output_clip)
+        return hidden, cell
+
+    def run(inputs: Tensor, sizes: Sequence[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        sentences = len(state.hidden)
+        hidden, cell = pad_rows(state.hidden, STEADY_ROWS), pad_rows(state.cell, STEADY_ROWS)
+        outputs: list[Tensor] = []
+        for begin, end, chunk in _chunks(sizes, backward):
+            gates = F.linear(pad_rows(inputs[begin:end], end - begin + STEADY_ROWS), weights.input, bias)
+            for first, size in chunk:
+                rows = slice(0, max(size, STEADY_ROWS))
+                at_work = torch.addmm(gates[first - begin :][rows], hidden[rows], recurrent)
+                stepped_hidden, stepped_cell = step(at_work, cell[rows])
+                outputs.append(stepped_hidden[:size])
+                hidden, cell = _renew(hidden, stepped_hidden[:size]), _renew(cell, stepped_cell[:size])
+        if backward:
+            outputs.reverse()
+        packed = torch.cat(outputs) if outputs else inputs.new_zeros(0, hidden.shape[1])
+        return packed, LstmState(hidden[:sentences], cell[:sentences])
+
+    return run
+
+
+def prepare_char_cnn(
+    filters: Sequence[tuple[Tensor, Tensor]], activation: Callable[[Tensor], Tensor], max_characters: int
+) -> CharCnnRun:
+    """Convolve characters with filters of several widths and keep each filter's largest answer.
+
+    Args:
+        filters: Weight (K, D, width) and bias (K,) of each width.
+        activation: Applied after the maximum.
+        max_characters: Length that spellings are padded to; answers to padding count in the maximum.
+
+    Returns:
+        A function of character vectors (U, C, D), padded, and spelling lengths (U,), U at least one, giving (U, ΣK).
+    """
+    widest = max(weight.shape[2] for weight, _ in filters)
+
+    def convolve(spellings: Tensor) -> Tensor:
+        channels_first = spellings.transpose(1, 2)
+        return torch.cat([activation(F.conv1d(channels_first, w, b).amax(dim=2)) for w, b in filters], dim=1)
+
+    def run(spellings: Tensor, lengths: Tensor) -> Tensor:
+        # One window of nothing but padding stands for all further ones: shorter spellings need not be padded to the
+        # full length. Words of like length are convolved together, so that nobody works through 50 places for "the".
+        reach = (lengths + widest).clamp(max=max_characters)
+        order = torch.argsort(reach, stable=True)
+        groups = order.tensor_split(max(1, min(MAX_GROUPS, len(order) // STEADY_ROWS)))
+        answers = [convolve(spellings[group, : int(reach[group[-1]])]) for group in groups]
+        return torch.cat(answers)[torch.argsort(order)]
+
+    return run
+
+
+def pad_rows(rows: Tensor, count: int) -> Tensor:
+    """At least so many rows; the added ones are zero."""
+    missing = count - len(rows)
+    return rows if missing <= 0 else torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])
+
+
+def _chunks(sizes: Sequence[int], backward: bool) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Runs of steps with at most CHUNK_WORDS words: where they begin and end, and each step's first row and size."""
+    firsts = [0]
+    for size in sizes:
+        firsts.append(firsts[-1] + size)
+    steps = list(zip(firsts, sizes, strict=False))
+    if backward:
+        steps.reverse()
+    chunk: list[tuple[int, int]] = []
+    words = 0
+    for step in steps:
+        if chunk and words + step[1] > CHUNK_WORDS:
+            yield *_extent(chunk), chunk
+            chunk, words = [], 0
+        chunk.append(step)
+        words += step[1]
+    if chunk:
+        yield *_extent(chunk), chunk
+
+
+def _extent(chunk: list[tuple[int, int]]) -> tuple[int, int]:
+    ends = (chunk[0], chunk[-1])
+    return min(first for first, _ in ends), max(first + size for first, size in ends)
+
+
+def _renew(rows: Tensor, head: Tensor) -> Tensor:
+    """Replace the first rows: the rest belong to sentences that have ended, or not begun."""
+    return head if len(head) == len(rows) else torch.cat([head, rows[len(head) :]])

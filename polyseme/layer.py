@@ -1,0 +1,95 @@
+"""ELMo as a layer of somebody else's network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Self
+
+from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
+from polyseme.errors import ConfigError
+from polyseme.loading import load
+from polyseme.model.bilm import WordBatch
+from polyseme.model.scalar_mix import LayerNorm, ScalarMix
+
+
+class Mixed(NamedTuple):
+    """What an `ElmoLayer` gives."""
+
+    vectors: Tensor | list[Tensor]  # (B, T, D); a list of them for several mixes
+    mask: Tensor  # (B, T): true where there is a word
+
+
+class ElmoLayer(nn.Module):
+    """Sentences in, mixed word vectors (B, T, D) and a mask (B, T) out.
+
+    Args:
+        encoder: The biLM, as `polyseme.load` gives it.
+        num_mixes: How many mixtures are made of one pass, each with weights of its own: one for the input of a task's
+            network and one for its output, say. With more than one, the vectors are a list.
+        dropout: On the mixed vectors.
+        trainable: Whether the biLM learns too. If not, it stays in evaluation mode and no graph is kept for it.
+        scores: Weights of the mixture before the softmax; when given they are kept as they are, γ too.
+        layer_norm: See `ScalarMix`.
+    """
+
+    def __init__(
+        self,
+        encoder: ElmoEncoder,
+        *,
+        num_mixes: int = 1,
+        dropout: float = 0.5,
+        trainable: bool = False,
+        scores: Sequence[float] | None = None,
+        layer_norm: LayerNorm = "none",
+    ) -> None:
+        super().__init__()
+        if num_mixes < 1:
+            raise ConfigError(f"num_mixes must be 1 or more; got {num_mixes}")
+        self.encoder = encoder.requires_grad_(trainable)
+        self.trainable = trainable
+        self.dim = encoder.dim
+        self.mixes = nn.ModuleList(
+            ScalarMix(encoder.num_layers, scores, trainable=scores is None, layer_norm=layer_norm)
+            for _ in range(num_mixes)
+        )
+        self.dropout = nn.Dropout(dropout)
+        self.train(self.training)
+
+    @classmethod
+    def from_pretrained(cls, path: str | Path | None = None, **settings: object) -> Self:
+        """A layer with the weights of a model; settings are those of the constructor."""
+        return cls(load(path), **settings)  # pyright: ignore[reportArgumentType]
+
+    def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
+        """Make word lists ready for `forward`, in a data loader's process for example."""
+        return self.encoder.collate(sentences)
+
+    def forward(self, sentences: Sequence[Sequence[str]] | WordBatch) -> Mixed:
+        """Embed word lists, or what `collate` made of them."""
+        batch = sentences if isinstance(sentences, WordBatch) else self.collate(sentences)
+        with torch.set_grad_enabled(self.trainable and torch.is_grad_enabled()):
+            layers, mask = self.encoder.forward_with_boundaries(batch.to(self.encoder.device))
+        outputs = [self._mix(mix, layers, mask) for mix in self.mixes]
+        vectors = [self.dropout(mixed) for mixed, _ in outputs]
+        return Mixed(vectors[0] if len(vectors) == 1 else vectors, outputs[0][1])
+
+    def train(self, mode: bool = True) -> Self:
+        """A frozen biLM is never in training mode."""
+        super().train(mode)
+        self.encoder.train(mode and self.trainable)
+        return self
+
+    def _mix(self, mix: nn.Module, layers: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Mix before the boundary words are dropped where AllenNLP's statistics are to be had, after it otherwise."""
+        if self.encoder.settings.boundaries:
+            return mix(layers, mask), mask
+        if mix.layer_norm == "allennlp":
+            mixed, inner = drop_boundaries(mix(layers, mask).unsqueeze(1), mask)
+            return mixed.squeeze(1), inner
+        layers, mask = drop_boundaries(layers, mask)
+        return mix(layers, mask), mask

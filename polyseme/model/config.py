@@ -1,0 +1,193 @@
+"""The shape of a model, as frozen settings. A preset is a function."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from polyseme.errors import ConfigError, nearest
+
+Direction = Literal["forward", "backward"]
+PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CharCnnConfig:
+    """From a spelling to the features of a word."""
+
+    num_characters: int = 261
+    dim: int = 16
+    filters: tuple[tuple[int, int], ...] = PUBLISHED_FILTERS  # (width, how many)
+    max_characters: int = 50
+    activation: Literal["relu", "tanh"] = "relu"
+    num_highway: int = 1
+
+    def __post_init__(self) -> None:
+        _positive(self, "num_characters", "dim")
+        if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
+            raise ConfigError(f"filters must be pairs of width and count, each 1 or more; got {self.filters}")
+        widest = max(width for width, _ in self.filters)
+        if self.max_characters < max(widest, 3):
+            raise ConfigError(
+                f"max_characters is {self.max_characters}, but the widest filter reads {widest} characters"
+            )
+        if self.activation not in ("relu", "tanh"):
+            raise ConfigError(f"activation must be 'relu' or 'tanh', not {self.activation!r}")
+
+    @property
+    def num_filters(self) -> int:
+        """Features of a word before the projection."""
+        return sum(count for _, count in self.filters)
+
+
+@dataclass(frozen=True)
+class InputConfig:
+    """What the LSTM reads of a word: its spelling, its entry in a table of words, or both side by side."""
+
+    dim: int
+    characters: CharCnnConfig | None
+    num_words: int = 0
+    word_dim: int = 0
+    projected: bool = True
+
+    def __post_init__(self) -> None:
+        _positive(self, "dim")
+        if bool(self.num_words) != bool(self.word_dim):
+            raise ConfigError(f"num_words ({self.num_words}) and word_dim ({self.word_dim}) go together")
+        if not self.num_features:
+            raise ConfigError("a model needs characters, a table of words, or both as its input; got neither")
+        if not self.projected and self.num_features != self.dim:
+            raise ConfigError(
+                f"without a projection the {self.num_features} features must be as many as dim, {self.dim}"
+            )
+
+    @property
+    def num_features(self) -> int:
+        """Width before the projection."""
+        return self.word_dim + (self.characters.num_filters if self.characters else 0)
+
+
+@dataclass(frozen=True)
+class LstmConfig:
+    """The recurrent layers; `dim` is the width of one direction's output."""
+
+    cells: int
+    dim: int
+    num_layers: int = 2
+    projected: bool = True
+    residual: bool = True
+    cell_clip: float | None = 3.0
+    output_clip: float | None = 3.0  # has no effect without a projection, as in TensorFlow
+    forget_bias: float = 1.0  # added to the stored bias at run time, as in TensorFlow
+
+    def __post_init__(self) -> None:
+        _positive(self, "cells", "dim")
+        if self.num_layers < 0:
+            raise ConfigError(f"num_layers must be 0 or more; got {self.num_layers}")
+        if not self.projected and self.cells != self.dim:
+            raise ConfigError(f"without a projection cells ({self.cells}) and dim ({self.dim}) must be equal")
+        for name in ("cell_clip", "output_clip"):
+            clip = getattr(self, name)
+            if clip is not None and clip <= 0:
+                raise ConfigError(f"{name} must be above 0, or null for none; got {clip}")
+
+
+@dataclass(frozen=True)
+class BiLMConfig:
+    """A language model that reads forward, backward, or both ways."""
+
+    input: InputConfig
+    lstm: LstmConfig
+    directions: tuple[Direction, ...] = ("forward", "backward")
+    separate_inputs: bool = False  # each direction encodes words by itself: two one-direction models joined
+
+    def __post_init__(self) -> None:
+        if self.directions not in (("forward", "backward"), ("forward",), ("backward",)):
+            raise ConfigError(f"directions must be forward, backward or both in that order; got {self.directions}")
+        if self.separate_inputs and len(self.directions) < 2:
+            raise ConfigError("separate_inputs needs both directions")
+        if self.input.dim != self.lstm.dim:
+            raise ConfigError(f"the input's dim ({self.input.dim}) and the LSTM's ({self.lstm.dim}) must be equal")
+
+    @property
+    def dim(self) -> int:
+        """Width of a word vector."""
+        return self.lstm.dim * len(self.directions)
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of vectors: the context-free one and one for each LSTM layer."""
+        return 1 + self.lstm.num_layers
+
+
+def tiny() -> BiLMConfig:
+    """Small enough for tests; 50 characters, as the rest."""
+    filters = ((1, 4), (2, 8), (3, 16), (4, 32))
+    return BiLMConfig(InputConfig(16, CharCnnConfig(dim=4, filters=filters)), LstmConfig(64, 16))
+
+
+def small() -> BiLMConfig:
+    """1,024 cells, 128 dimensions a direction: 13.6 million parameters."""
+    return BiLMConfig(InputConfig(128, CharCnnConfig(num_highway=1)), LstmConfig(1024, 128))
+
+
+def medium() -> BiLMConfig:
+    """2,048 cells, 256 dimensions a direction: 28.0 million parameters."""
+    return BiLMConfig(InputConfig(256, CharCnnConfig(num_highway=1)), LstmConfig(2048, 256))
+
+
+def original() -> BiLMConfig:
+    """4,096 cells, 512 dimensions a direction: 93.6 million parameters, the model of the paper."""
+    return BiLMConfig(InputConfig(512, CharCnnConfig(num_highway=2)), LstmConfig(4096, 512))
+
+
+def to_dict(config: BiLMConfig) -> dict[str, Any]:
+    """Settings as JSON can hold them."""
+    return dataclasses.asdict(config)
+
+
+def from_dict(kind: type[T], values: object, where: str = "config") -> T:
+    """Settings out of JSON; a missing, unknown or mistyped key is refused by its full name."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where} must be a table of settings, not {values!r}")
+    hints = typing.get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
+    for key in values:
+        if key not in fields:
+            raise ConfigError(f"{where} has no setting {key!r}.{nearest(str(key), fields)}")
+    for name, field in fields.items():
+        if field.default is dataclasses.MISSING and name not in values:
+            raise ConfigError(f"{where} lacks the setting {name!r}")
+    return kind(**{key: _value(hints[key], value, f"{where}.{key}") for key, value in values.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None and type(None) in options:
+        return None
+    wanted = options[0]
+    if dataclasses.is_dataclass(wanted):
+        return from_dict(typing.cast("type[Any]", wanted), value, where)
+    origin = typing.get_origin(wanted) or wanted
+    if origin is tuple and isinstance(value, list | tuple):
+        item = typing.get_args(wanted)
+        kinds = [item[0]] * len(value) if item[-1] is Ellipsis else item
+        return tuple(_value(kind, entry, where) for kind, entry in zip(kinds, value, strict=True))
+    if origin is float and type(value) is int:
+        return float(value)
+    expected = str if origin is Literal else origin
+    if type(value) is not expected:
+        raise ConfigError(f"{where} must be {getattr(expected, '__name__', expected)}, not {value!r}")
+    return value
+
+
+def _positive(config: object, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) < 1:
+            raise ConfigError(f"{name} must be 1 or more; got {getattr(config, name)}")

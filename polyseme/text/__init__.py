@@ -1,0 +1,1 @@
+"""Text to words, words to character ids and back: everything before the first tensor."""

@@ -1,0 +1,141 @@
+"""Words to character ids, as the published models were taught them.
+
+Two ways of spelling exist. bilm-tf, AllenNLP and our own models spell a word by its UTF-8 bytes; ELMoForManyLangs looks
+Unicode characters up in a dictionary. Either way a word becomes ``[begin, spelling..., end]``, cropped to a limit that
+belongs to the model, and a sentence boundary is a word whose spelling is a single id of its own.
+
+Ids here count from 0 and name rows of the character table. The published *prediction* convention, in which every id is
+one higher and a row of zeros stands for "no word here", is made by `published_ids`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from polyseme.errors import FormatError
+from polyseme.text.vocabulary import BOS, EOS
+
+
+@dataclass(frozen=True)
+class ByteCharacters:
+    """UTF-8 bytes: ids 0-255 are bytes, then the two sentence boundaries, begin and end of word, and padding.
+
+    Attributes:
+        max_characters: Longest spelling, begin and end included.
+        whole_characters: Crop between characters. Published models crop between bytes, which may halve a character.
+        literal_boundaries: A word ``<S>`` or ``</S>`` in the text is the boundary, as the published toolkits have it.
+    """
+
+    max_characters: int = 50
+    whole_characters: bool = True
+    literal_boundaries: bool = False
+
+    size = 261
+    bos, eos, begin, end, padding = range(256, 261)
+
+    def crops(self, word: str) -> bool:
+        """Whether the word is too long to be spelt out."""
+        limit = self.max_characters - 2
+        return len(word) * 4 > limit and len(word.encode("utf-8", "ignore")) > limit
+
+    def crop(self, word: str) -> str:
+        """The word as a vocabulary knows it: bytes are cropped in the spelling only, so it is the word itself."""
+        return word
+
+    def encode(self, word: str) -> list[int]:
+        """Spell one word."""
+        if self.literal_boundaries and word in (BOS, EOS):
+            return self.encode_boundary(opening=word == BOS)
+        spelling = word.encode("utf-8", "ignore")
+        limit = self.max_characters - 2
+        if len(spelling) > limit:
+            spelling = spelling[:limit]
+            if self.whole_characters:
+                spelling = spelling.decode("utf-8", "ignore").encode("utf-8")
+        return [self.begin, *spelling, self.end]
+
+    def encode_boundary(self, opening: bool) -> list[int]:
+        """Spell the word that opens or closes a sentence."""
+        return [self.begin, self.bos if opening else self.eos, self.end]
+
+
+@dataclass(frozen=True)
+class DictionaryCharacters:
+    """Unicode characters by their place in a dictionary that also lists the special marks.
+
+    Attributes:
+        characters: The dictionary, in order of id.
+        max_characters: Longest spelling, begin and end included.
+        swapped: Spell the beginning with ``<eow>`` and the end with ``<bow>``, as ELMoForManyLangs always has.
+    """
+
+    characters: tuple[str, ...] = field(repr=False)
+    max_characters: int = 50
+    swapped: bool = False
+
+    def __post_init__(self) -> None:
+        missing = [mark for mark in ("<bos>", "<eos>", "<oov>", "<pad>", "<bow>", "<eow>") if mark not in self._ids]
+        if missing:
+            raise FormatError(f"the character dictionary lacks {', '.join(missing)}; is it complete?")
+
+    @cached_property
+    def _ids(self) -> Mapping[str, int]:
+        return {character: number for number, character in enumerate(self.characters)}
+
+    @property
+    def size(self) -> int:
+        """Number of ids."""
+        return len(self.characters)
+
+    @property
+    def padding(self) -> int:
+        """The id that fills a spelling up."""
+        return self._ids["<pad>"]
+
+    def crops(self, word: str) -> bool:
+        """Whether the word is too long to be spelt out."""
+        return len(word) > self.max_characters - 2
+
+    def crop(self, word: str) -> str:
+        """The word as far as it is spelt, which is also how its dictionary knows it."""
+        return word[: self.max_characters - 2]
+
+    def encode(self, word: str) -> list[int]:
+        """Spell one word; ``<bos>`` and ``<eos>`` are the boundaries wherever they stand."""
+        if word in ("<bos>", "<eos>"):
+            return self.encode_boundary(opening=word == "<bos>")
+        unknown = self._ids["<oov>"]
+        return self._enclose([self._ids.get(character, unknown) for character in self.crop(word)])
+
+    def encode_boundary(self, opening: bool) -> list[int]:
+        """Spell the word that opens or closes a sentence."""
+        return self._enclose([self._ids["<bos>" if opening else "<eos>"]])
+
+    def _enclose(self, spelling: list[int]) -> list[int]:
+        begin, end = ("<eow>", "<bow>") if self.swapped else ("<bow>", "<eow>")
+        return [self._ids[begin], *spelling, self._ids[end]]
+
+
+Characters = ByteCharacters | DictionaryCharacters
+
+
+def pad(spellings: Sequence[Sequence[int]], width: int, padding: int) -> np.ndarray:
+    """Spellings as one array (words, width)."""
+    padded = np.full((len(spellings), width), padding, dtype=np.int64)
+    for row, spelling in enumerate(spellings):
+        padded[row, : len(spelling)] = spelling
+    return padded
+
+
+def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -> np.ndarray:
+    """AllenNLP's ``batch_to_ids``: (sentences, words, characters), ids from 1, zeros where there is no word."""
+    characters = ByteCharacters(max_characters, whole_characters=False, literal_boundaries=True)
+    ids = np.zeros((len(sentences), max(map(len, sentences), default=0), max_characters), dtype=np.int64)
+    for row, words in enumerate(sentences):
+        spellings = [characters.encode(word) for word in words]
+        ids[row, : len(words)] = pad(spellings, max_characters, characters.padding) + 1
+    return ids

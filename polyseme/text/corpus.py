@@ -1,0 +1,218 @@
+r"""Text out of files: plain or compressed (.gz, .bz2, .xz, .zst), folders, patterns, and ``-`` for standard input.
+
+Text is UTF-8, a byte order mark is dropped, and a line ends at ``\n`` or ``\r\n`` and nowhere else (not at U+2028, a
+form feed or U+0085, as with ``str.splitlines``). Everything streams: memory is bounded by one line or one block.
+
+Sentences come in two ways:
+
+- *pre-tokenised*: a sentence a line, its words apart by white space as ``str.split`` sees it (so by U+00A0 and U+3000
+  too, as in the older toolkits). An empty line is an empty sentence, because outputs are keyed by line number.
+- *raw*: any text; blank lines part paragraphs. A line may hold a paragraph, or a paragraph may be wrapped over several:
+  a line is taken to run on when it is full, that is, when the first word of the next would not have fitted into the
+  width of the block. So prose is joined, while verse, lists and a sentence a line are not.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+from polyseme.errors import InputError, require
+from polyseme.text.tokenizer import tokenize
+
+LONGEST_LINE = 1 << 26  # bytes; above it, a file is no text and would only eat the memory
+LARGEST_BLOCK = 1 << 16  # characters of raw text that are looked at together
+WIDEST_WRAP = 200  # nobody wraps text wider: such lines are paragraphs
+LONGEST_WORD = 20  # a whole line of Chinese is not the word that did not fit
+
+Source = Path | Literal["-"]
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
+
+
+def read_sentences(paths: Paths, raw: bool) -> Iterator[list[str]]:
+    """Sentences of all files in turn: a line each, or, from raw text, as the tokenizer finds them."""
+    for source in expand(paths):
+        with open_text(source) as lines:
+            if raw:
+                for block in _blocks(lines):
+                    yield from (sentence.words for sentence in tokenize(_unwrap(block)))
+            else:
+                yield from (line.split() for line in lines)
+
+
+def read_lines(paths: Paths) -> Iterator[str]:
+    """Lines of all files in turn, without their ends."""
+    for source in expand(paths):
+        with open_text(source) as lines:
+            yield from lines
+
+
+def expand(paths: Paths) -> list[Source]:
+    """The files meant: each file, all files below a folder, all that match a pattern; sorted, without hidden ones."""
+    if isinstance(paths, str | PathLike):
+        paths = [paths]
+    return [source for path in paths for source in _expand_one(path)]
+
+
+@contextmanager
+def open_text(path: str | PathLike[str]) -> Iterator[Iterator[str]]:
+    """Give the lines of one file, decompressed and decoded, without their ends, to a ``with`` statement."""
+    with _refusing(path):
+        stream = _open_bytes(path)
+    try:
+        # A generator of its own, closed first, so that the file is not closed under a reader.
+        with closing(_decoded(stream, str(path))) as lines:
+            yield lines
+    finally:
+        if str(path) != "-":
+            stream.close()
+
+
+def _expand_one(path: str | PathLike[str]) -> list[Source]:
+    if str(path) == "-":
+        return ["-"]
+    place = Path(path)
+    matches = [place] if place.exists() else sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
+    visible = [match for match in matches if match is place or not match.name.startswith(".")]
+    found = [file for match in visible for file in (_files_below(match) if match.is_dir() else [match])]
+    if not found:
+        raise InputError(
+            f"{path}: no such file; expected a text file, a folder of them, a pattern, or - for standard input."
+        )
+    return list(found)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    inside = ((path, path.relative_to(folder).parts) for path in folder.rglob("*"))
+    return sorted(path for path, parts in inside if path.is_file() and not any(part.startswith(".") for part in parts))
+
+
+def _open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
+    if str(path) == "-":
+        return cast("io.BufferedReader", sys.stdin.buffer)
+    open_file = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst}.get(Path(path).suffix, open)
+    return cast("io.BufferedReader", open_file(path, "rb"))
+
+
+def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]:
+    number = offset = 0
+    with _refusing(name):
+        binary = b"\0" in stream.peek(1)[:8192]
+        while line := stream.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                raise InputError(
+                    f"{name}: line {number} has over {LONGEST_LINE:,} bytes; expected text with line ends."
+                )
+            try:
+                text = line.decode().removeprefix("\ufeff" if number == 1 else "")
+            except UnicodeDecodeError as error:
+                at = error.start
+                raise InputError(
+                    _BINARY.format(name) if binary else _NOT_UTF8.format(name, number, line[at], at, offset + at)
+                ) from error
+            offset += len(line)
+            yield text[:-1].removesuffix("\r") if text.endswith("\n") else text
+
+
+_BINARY = "{}: a binary file, or text in UTF-16; expected UTF-8 (iconv -f UTF-16 -t UTF-8 converts such text)."
+_NOT_UTF8 = (
+    "{}: line {} is not UTF-8 (byte 0x{:02x}, byte {} of the line, {} of the file); "
+    "convert the file, for instance with: iconv -f LATIN1 -t UTF-8"
+)
+
+
+@contextmanager
+def _refusing(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn what the system and the decompressors raise into one sentence with the path."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: is a folder; expected a text file.") from error
+    except EOFError as error:
+        raise InputError(
+            f"{path}: the compressed file ends too early; it is truncated, copy or fetch it again."
+        ) from error
+    except (OSError, lzma.LZMAError, zlib.error, *_zstd_errors()) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+def _open_zst(path: str | PathLike[str], mode: str) -> io.BufferedReader:
+    decompressor = require("zstandard", "zstd").ZstdDecompressor()
+    return io.BufferedReader(_ZstdFile(Path(path).open(mode), decompressor))
+
+
+def _zstd_errors() -> tuple[type[Exception], ...]:
+    zstandard = sys.modules.get("zstandard")
+    return (zstandard.ZstdError,) if zstandard else ()
+
+
+class _ZstdFile(io.RawIOBase):
+    """Frames of zstd, one after the other; the package's own reader takes a truncated file for a whole one."""
+
+    def __init__(self, file: IO[bytes], decompressor: Any) -> None:  # noqa: ANN401
+        self._file, self._decompressor = file, decompressor
+        self._frame: Any = None
+        self._compressed = b""
+        self._plain = memoryview(b"")  # sliced without copying, however much one chunk expands to
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401
+        while not self._plain:
+            self._compressed = self._compressed or self._file.read(1 << 16)
+            if not self._compressed:
+                if self._frame:
+                    raise EOFError
+                return 0
+            self._frame = self._frame or self._decompressor.decompressobj()
+            self._plain = memoryview(self._frame.decompress(self._compressed))
+            self._compressed = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        size = min(len(buffer), len(self._plain))
+        buffer[:size], self._plain = self._plain[:size], self._plain[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lines up to a blank one, but no more than a block may hold."""
+    block: list[str] = []
+    size = 0
+    for line in lines:
+        if block and (not line.strip() or size > LARGEST_BLOCK):
+            yield block
+            block, size = [], 0
+        if line.strip():
+            block.append(line)
+            size += len(line)
+    if block:
+        yield block
+
+
+def _unwrap(block: list[str]) -> str:
+    """One text: a newline after a line that runs on, a blank line after one that does not."""
+    width = max(map(len, block))
+    text = block[:1]
+    for line, following in pairwise(block):
+        next_word = following.split(maxsplit=1)[0][:LONGEST_WORD]
+        runs_on = width <= WIDEST_WRAP and len(line) + 1 + len(next_word) > width
+        text += ["\n" if runs_on else "\n\n", following]
+    return "".join(text)

@@ -1,0 +1,181 @@
+"""Raw text to sentences of words, each word with its place in the text: ``text[start:end] == word``, always.
+
+Words are cut as the Penn Treebank does, because the published ELMo models read such words (the 1B Word benchmark):
+``ca n't``, ``John 's``; hyphenated words, numbers, abbreviations, URLs and emoji stay whole. French and Italian
+elision is cut after its apostrophe (``l' homme``); any other apostrophe stays inside (``O'Brien``, ``ng'ombe``,
+``м'яч``). Runs of dots, of ``!`` and ``?``, and of one ruling character (``----``) are one word.
+
+Choices worth knowing:
+
+- One newline is a space (text wrapped at 80 columns stays whole); a blank line always ends a sentence.
+- Scripts without spaces: a Han character is a word, and so is a run of katakana or of hiragana (the particle を
+  apart); Thai, Lao, Khmer and Burmese are cut at spaces only. Whoever has a segmenter passes word lists instead.
+- Nothing is normalised. White space, control characters, and invisible characters that stand outside a word
+  (zero-width space, byte order mark, direction marks) separate words and belong to none; every other character,
+  even a lone surrogate, is in exactly one word.
+- Time is linear in the length of the text: what looks ahead or back does so over a bounded stretch.
+
+Two regular expressions do the work: one finds where sentences may end, the other finds the words of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+from unicodedata import category
+
+
+class Sentence(NamedTuple):
+    """Words, and where each stands in the text."""
+
+    words: list[str]
+    spans: list[tuple[int, int]]
+
+
+def tokenize(text: str) -> Iterator[Sentence]:
+    """Sentence after sentence, lazily; a text without words gives nothing."""
+    find_words = _word_pattern().finditer
+    for start, end in _sentence_spans(text):
+        spans = [match.span() for match in find_words(text, start, end)]
+        if spans:
+            yield Sentence([text[first:last] for first, last in spans], spans)
+
+
+# Sentences
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+# A name or a number follows these, so they never end a sentence.
+_TITLES = _listed(
+    "Mr Mrs Ms Dr Prof St Gen Sen Rep Gov Lt Col Capt Sgt Maj Cmdr Adm Rev Hon Pres Messrs MM Mme Mlle Hr Fr Sr "
+    "Sra Srta Dra Ud Uds Mt Ft vs Vs al cf Cf Fig Figs fig Eq Eqs eq pp Vol vol ca approx Dept Univ Nr nr vgl Vgl "
+    "bzw sog гр им ул стр рис тов проф"
+)
+# These end a sentence only where a word follows that often begins one.
+_ABBREVIATIONS = _listed(
+    "Inc Corp Co Cos Ltd Bros Jr etc est Est Ave Blvd Rd Jan Feb Apr Aug Sept Sep Oct Nov Dec Tel tel ext Ph.D Ed "
+    "Eds eds Calif Mass Conn Penn Ariz Fla Ala Tenn Minn Mich Wis Colo Okla usw inkl др"
+)
+_STARTERS = _listed(
+    "The A An In On At He She It They We I You But And This That These Those There When While If As For However "
+    "Also Its His Her Their My Our Your What Why How Who Where After Before Since Although Though So Then To With "
+    "From By Some Many Most One Or Please Thanks Yes Here Let Do Is Are"
+)
+_INITIAL = "[A-Za-zÀ-ÖØ-ÞΑ-ΩА-ЯЁІЇЄ]"
+
+_ALONE = "。！？｡．"  # end a sentence even where no space follows
+_ALWAYS = f"\n\u2029{_ALONE}"
+_CLOSERS = r"\"'”’»›)\]}〉》」』】〕〗）］｝"
+_OPENERS = r"\"'“”‘’„‚«»‹›(\[{¿¡〈《「『【（<*_–—-"
+_MAY_END = re.compile(
+    r"(?P<mark>\n\s*\n|\u2029"  # a paragraph ends
+    rf"|[.!?…‼⁇⁈⁉؟۔।॥։།༎።፧፨។៕။᠃᠉⸮{_ALONE}]+(?: [.!?]+)*[{_CLOSERS}]*(?:(?:[“«‹]|[ \u00a0\u202f]»)(?!\w))?)"
+    rf"(?=[\s{_OPENERS}]*(?P<next>\w*))"
+)
+_PERIOD = re.compile(r"\.[^.!?…]*")
+_BEFORE_WORD = re.compile(r"[^\w.&-]")
+_ABBREVIATED = re.compile(rf"{_INITIAL}|[^\W\d_]\..*")
+
+
+def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in _MAY_END.finditer(text):
+        if _ends_sentence(text, start, match):
+            yield start, match.end()
+            start = match.end()
+    yield start, len(text)
+
+
+def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
+    mark, following = match.group("mark", "next")
+    if mark[0] in _ALWAYS or match.end() == len(text):
+        return True
+    if not text[match.end()].isspace():
+        return False
+    if _PERIOD.fullmatch(mark):
+        return _period_ends_sentence(text, start, match.start(), following)
+    return not following[:1].islower()  # "What?" he said.
+
+
+def _period_ends_sentence(text: str, start: int, period: int, following: str) -> bool:
+    before = text[max(start, period - 12) : period]  # no abbreviation is longer
+    word = _BEFORE_WORD.split(before)[-1]
+    if word in _TITLES or (word == "No" and following.isdigit()):
+        return False
+    if word in _ABBREVIATIONS or _ABBREVIATED.fullmatch(word):
+        return following in _STARTERS
+    if word.isdigit() and period - start < 12 and before.strip() == word:
+        return False  # the number of a list's item
+    # Before a small letter, a short word is likely an abbreviation that the lists lack; a long one is careless writing.
+    return not following[:1].islower() or (len(word) > 3 and word.islower() and word != "cent")
+
+
+# Words
+
+_HAN = "⺀-⿟々-〇〡-〩㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
+_KATAKANA = "ァ-ヺー-ヿㇰ-ㇿｦ-ﾟ"
+_HIRAGANA = "ぁ-ゖゝ-ゟ"
+_LETTER = rf"[^\W\d_{_HAN}{_KATAKANA}{_HIRAGANA}]"  # of a script with spaces
+_ALNUM = rf"[^\W_{_HAN}{_KATAKANA}{_HIRAGANA}]"
+_CLITIC = r"['’](?:[sSmMdD]|ll|LL|re|RE|ve|VE)(?!\w)"
+_ELISION = r"(?i:[cdjlmnstvy]|(?:jus|lors|puis|quoi)?qu|(?:de|a|da|ne|su|co|que|be)ll|un|quest|gl|anch|sant)['’]"
+_NO_WORD = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
+_URL_TAIL = rf"[^{_NO_WORD}<>\"“”«»\u3000-\u9fff\uff00-\uffef]*(?<![.,;:!?'’)\]}}…*])"
+_EMOJI = (
+    "[\U0001f000-\U0001faff☀-➿⌀-⏿⬀-⯿←-⇿‼⁉™ℹ©®Ⓜ〰〽㊗㊙]"
+    "[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]*[\U000e0020-\U000e007f]*"  # style, skin tone, the letters of regional flags
+)
+_INSIDE = "|".join(
+    (
+        rf"['’]?[-‐‑](?={_ALNUM})",  # mid-October, jack-o'-lantern
+        rf"(?<![가-힣])(?!{_CLITIC})['’](?={_ALNUM})",  # O'Brien, ng'ombe
+        r"(?<=[A-Za-z0-9])\.(?=[a-z0-9])|(?<=[A-Z])\.(?=[A-Z])",  # a.txt, U.S.A
+        r"(?<=\d)[.,:/٫٬](?=\d)",  # 1,000.50, 10:30, 1/2
+        rf"_+(?={_ALNUM})|(?<=[lL])·(?=[lL])",  # snake_case, col·lecció
+        r"(?<=[A-Z])&(?=[A-Z])",  # AT&T
+        r"(?<=[א-ת])[\"״׳](?=[א-ת])",  # צה"ל
+    )
+)
+
+
+@cache
+def _word_pattern() -> re.Pattern[str]:
+    """One alternation, of which the first to match wins. Built on first use, as it asks Unicode about every mark."""
+    mark = rf"[{_marks()}\u200c\u200d\u00ad]"  # and what joins, parts or hyphenates invisibly inside a word
+    run = rf"{_ALNUM}+(?:{mark}+{_ALNUM}*)*"
+    abbreviations = "|".join(map(re.escape, sorted(_TITLES | _ABBREVIATIONS)))
+    alternatives = (
+        rf"[A-Za-z]+(?=[ ,;!?)\n])|{_LETTER}+(?=[ ,\n])|[,;](?=[ \n])",  # most words of most texts, at once
+        rf"[{_HAN}]{mark}*",
+        r"[0-9#*]\ufe0f?\u20e3",  # keycaps
+        rf"(?:https?|ftp|file)://{_URL_TAIL}|www\.{_URL_TAIL}|(?:[\w-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_URL_TAIL}",
+        r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+",
+        rf"(?=[\w.]{{1,6}}\.)(?:{abbreviations}|No(?=\. ?\d))\.(?!\w)",
+        rf"(?:{_LETTER}\.){{2,}}(?:-{run})*(?!\w)",  # U.S., e.g., U.S.-led
+        rf"{_INITIAL}\.(?=\s+\S)",  # J. K. Rowling; a letter that ends the sentence keeps no period
+        r"[A-Za-z]+?(?=[nN]['’][tT](?!\w))|[nN]['’][tT](?!\w)",  # ca n't
+        rf"{_ELISION}(?=[^\W\d_]{{2}}|[àèéêîôùyaÀÈÉYA](?!\w))",
+        rf"{run}(?:(?:{_INSIDE}){run})*",
+        rf"(?<=\w){_CLITIC}|{_CLITIC}(?!['’])|['’](?:em|til|cause|tis|twas|n['’]?|\d0s)(?!\w)",
+        r"[@#][^\W\d]\w*|\.\d+|&(?:[a-z]{2,6}|#\d{1,6});",
+        r"(?<!\w)(?:[:;=][-o^'’]?[)(\]\[DPpO3/\\|*](?![\w/])|<3(?!\w)|\^_*\^|-_+-)",  # :-)
+        rf"[{_KATAKANA}]+|を|(?:(?!を)[{_HIRAGANA}ー])+",
+        r"\.{2,}|…+|[!?]{2,}|''|``|--+|==+|\*\*+|__+|~~+|##+|\+\++|<<+|>>+|\$\$+",
+        rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*",
+        rf"[^{_NO_WORD}]{mark}*",
+    )
+    return re.compile(rf"(?=\S)(?:{'|'.join(alternatives)})")  # white space, then, fails at once
+
+
+def _marks() -> str:
+    r"""Combining marks, as the inside of a character class: ``\w`` knows none of them."""
+    marks = [code for code in (*range(0x300, 0x1E900), *range(0xE0100, 0xE01F0)) if category(chr(code))[0] == "M"]
+    known = set(marks)
+    firsts = [code for code in marks if code - 1 not in known]
+    lasts = [code for code in marks if code + 1 not in known]
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))

@@ -1,0 +1,52 @@
+"""Words to what a model reads: a spelling, a number in a vocabulary, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polyseme.text.characters import Characters, pad
+from polyseme.text.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class EncodedWords:
+    """Distinct words as arrays, the two sentence boundaries first.
+
+    Attributes:
+        characters: Spellings (words, characters), or None for a model that reads word numbers only.
+        lengths: Number of ids in each spelling before padding.
+        ids: Numbers in the vocabulary, or None for a model that reads spellings only.
+    """
+
+    characters: np.ndarray | None
+    lengths: np.ndarray | None
+    ids: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class WordEncoder:
+    """How one model reads words. At least one of the two parts is there."""
+
+    characters: Characters | None = None
+    vocabulary: Vocabulary | None = None
+
+    def encode(self, words: Sequence[str]) -> EncodedWords:
+        """Encode the opening boundary, the closing boundary, and then the given words."""
+        characters = lengths = ids = None
+        if self.characters:
+            spellings = [self.characters.encode_boundary(opening) for opening in (True, False)]
+            spellings += [self.characters.encode(word) for word in words]
+            lengths = np.array([len(spelling) for spelling in spellings])
+            characters = pad(spellings, self.characters.max_characters, self.characters.padding)
+        if self.vocabulary:
+            crop = self.characters.crop if self.characters else str
+            known = [self.vocabulary.bos, self.vocabulary.eos, *map(crop, words)]
+            ids = np.array([self.vocabulary.id(word) for word in known])
+        return EncodedWords(characters, lengths, ids)
+
+    def crops(self, word: str) -> bool:
+        """Whether the word is longer than the model reads."""
+        return self.characters is not None and self.characters.crops(word)
