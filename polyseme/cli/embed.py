@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.errors import ConfigError, OutputError, PolysemeError
+from polyseme.files import check_absent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,8 +71,7 @@ def embed(
     from polyseme.embedding.writers import check_suffix
 
     check_suffix(output)
-    if output.exists() and not overwrite:
-        raise OutputError(f"{output} exists already; choose another name, or say --overwrite")
+    check_absent(output, overwrite)
     wanted = _Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries, documents)
     _check(wanted, workers)
     from polyseme.loading import load

@@ -18,8 +18,8 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from polyseme.embedding.records import Record
-from polyseme.embedding.replacing import Disk
 from polyseme.errors import FormatError, require
+from polyseme.files import Disk
 
 if TYPE_CHECKING:
     import h5py
@@ -28,6 +28,7 @@ _INDEX = "sentence_to_index"
 _INDEX_LIMIT = 2**31 - 1  # numpy's longest string; HDF5 itself ends at 4 GiB
 _COMPACT_LIMIT = 8 << 10  # smaller ones go into the dataset's own header, which halves the number of writes
 _METADATA_BLOCK = 1 << 20
+_VERSION = ("v108", "v108")  # any h5py reads it; the older layout is faster to write but keeps all names in memory
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ def write(records: Iterable[Record], file: Disk) -> None:
     """Write one dataset after another. The map is spooled beside the file and copied into its place at the end."""
     h5 = require("h5py", "hdf5")
     with tempfile.TemporaryFile(dir=Path(str(file.name)).parent) as index:
-        with h5.File(file, "w", libver=("v108", "v108"), meta_block_size=_METADATA_BLOCK) as target:
+        with h5.File(file, "w", libver=_VERSION, meta_block_size=_METADATA_BLOCK) as target:
             _write_datasets(records, _Datasets(target), index)
             place = _reserve(target, index.tell())
         if place is not None:

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.embedding.records import Kind, Record
-from polyseme.embedding.replacing import UNFINISHED, replacing
 from polyseme.errors import FormatError, OutputError
+from polyseme.files import UNFINISHED, replacing
 
 Fingerprint = Mapping[str, str | int]
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from polyseme.embedding import hdf5, npz, parquet
 from polyseme.embedding.records import Kind, Record
-from polyseme.embedding.replacing import Disk, replacing
 from polyseme.errors import FormatError, OutputError, PolysemeError, require
+from polyseme.files import Disk, replacing
 
 
 class _Format(NamedTuple):

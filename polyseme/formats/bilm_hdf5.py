@@ -16,9 +16,10 @@ import numpy as np
 import torch
 
 from polyseme.errors import ConfigError, FormatError, require
+from polyseme.files import check_absent, replacing
 from polyseme.formats.bilm_table import Entry, entries
-from polyseme.formats.files import new_file, read_json
 from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
+from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel
 from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
 from polyseme.text.characters import ByteCharacters
@@ -74,11 +75,13 @@ def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
         raise ConfigError(f"bilm-tf adds 1 to the forget gate's bias; this model adds {model.config.lstm.forget_bias}")
     h5py = require("h5py", "hdf5")
     options = options_path(path)
-    with new_file(path, overwrite) as work, new_file(options, overwrite) as work_options:
-        with h5py.File(work, "w") as file:
-            for entry in entries(model.config):
-                file[entry.theirs] = entry.join(*(model.weights[name].numpy() for name in entry.ours))
-        work_options.write_text(json.dumps(_options(model.config)) + "\n", encoding="utf-8")
+    for file in (path, options):
+        check_absent(file, overwrite)
+    with replacing(options) as file:
+        file.write((json.dumps(_options(model.config)) + "\n").encode())
+    with replacing(path) as disk, h5py.File(disk, "w") as file:
+        for entry in entries(model.config):
+            file[entry.theirs] = entry.join(*(model.weights[name].numpy() for name in entry.ours))
     if model.words.vocabulary:
         model.words.vocabulary.save(path.with_name("vocab.txt"))
 

@@ -24,7 +24,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from polyseme.errors import FormatError
-from polyseme.formats.files import new_folder, read_json
+from polyseme.files import check_absent, replacing_folder
+from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
@@ -70,7 +71,8 @@ def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrit
     settings["model"] = to_dict(model.config)
     characters, vocabulary = model.words.characters, model.words.vocabulary
     settings["characters"] = _describe(characters)
-    with new_folder(path, overwrite) as folder:
+    check_absent(path, overwrite)
+    with replacing_folder(path) as folder:
         if vocabulary:
             settings["vocabulary"] = {"bos": vocabulary.bos, "eos": vocabulary.eos, "unk": vocabulary.unk}
             vocabulary.save(folder / "vocabulary.txt")

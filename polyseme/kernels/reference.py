@@ -5,8 +5,8 @@ derive from the weights (packed matrices, a graph).
 
 Shapes: B sentences, T words of the longest, N words in all, C characters, K filters, P dim, H cells, U distinct words.
 
-Matrix libraries compute products of a few rows in another order than products of many, so a word's numbers would depend
-on its company. Here every product has at least STEADY_ROWS rows, unused ones if need be.
+Matrix libraries compute small products in another order than large ones, so a word's numbers would depend on its
+company. Here every product has at least `steady_rows`, unused ones if need be, and is computed in the one order.
 
 Sentences of unequal length are *packed*: sentences sorted by falling length, the first words of all of them, then the
 second words of those that have one, and so on. ``sizes[t]`` sentences have a word at step t: no step works on padding.
@@ -25,6 +25,7 @@ from torch.nn import functional as F
 # the recurrence goes on across the seam, so the numbers do not depend on it.
 CHUNK_WORDS = 4096
 STEADY_ROWS = 16
+STEADY_PRODUCT = 4096  # multiplications
 MAX_GROUPS = 8  # groups of words by length
 
 
@@ -62,6 +63,7 @@ def prepare_lstmp(
     bias = weights.bias + opener
     recurrent = weights.recurrent.t()
     projection = None if weights.projection is None else weights.projection.t()
+    steady = steady_rows(*(weight for weight in (recurrent, projection) if weight is not None))
 
     def step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         opening, forget, candidate, output = gates.chunk(4, dim=1)
@@ -77,12 +79,12 @@ def prepare_lstmp(
 
     def run(inputs: Tensor, sizes: Sequence[int], state: LstmState) -> tuple[Tensor, LstmState]:
         sentences = len(state.hidden)
-        hidden, cell = pad_rows(state.hidden, STEADY_ROWS), pad_rows(state.cell, STEADY_ROWS)
+        hidden, cell = pad_rows(state.hidden, steady), pad_rows(state.cell, steady)
         outputs: list[Tensor] = []
         for begin, end, chunk in _chunks(sizes, backward):
-            gates = F.linear(pad_rows(inputs[begin:end], end - begin + STEADY_ROWS), weights.input, bias)
+            gates = F.linear(pad_rows(inputs[begin:end], end - begin + steady), weights.input, bias)
             for first, size in chunk:
-                rows = slice(0, max(size, STEADY_ROWS))
+                rows = slice(0, max(size, steady))
                 at_work = torch.addmm(gates[first - begin :][rows], hidden[rows], recurrent)
                 stepped_hidden, stepped_cell = step(at_work, cell[rows])
                 outputs.append(stepped_hidden[:size])
@@ -124,6 +126,11 @@ def prepare_char_cnn(
         return torch.cat(answers)[torch.argsort(order)]
 
     return run
+
+
+def steady_rows(*weights: Tensor) -> int:
+    """How many rows a product with each of these weights needs to be computed in the order of large products."""
+    return max([STEADY_ROWS, *(STEADY_PRODUCT // weight.numel() + 1 for weight in weights)])
 
 
 def pad_rows(rows: Tensor, count: int) -> Tensor:

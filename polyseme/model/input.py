@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from polyseme.kernels.reference import STEADY_ROWS, pad_rows, prepare_char_cnn
+from polyseme.kernels.reference import pad_rows, prepare_char_cnn, steady_rows
 from polyseme.model.config import CharCnnConfig, InputConfig
 
 
@@ -63,11 +63,12 @@ class WordInput(nn.Module):
 
     def forward(self, characters: Tensor | None, lengths: Tensor | None, ids: Tensor | None) -> Tensor:
         """Encode words by number (U,), by spelling (U, C) of given lengths (U,), or both."""
+        rows = steady_rows(*(layer.weight for layer in self.modules() if isinstance(layer, nn.Linear)))
         features = []
         if self.words is not None and ids is not None:
-            features.append(self.words(pad_rows(ids, STEADY_ROWS)))
+            features.append(self.words(pad_rows(ids, rows)))
         if self.characters is not None and characters is not None and lengths is not None:
-            features.append(self.characters(pad_rows(characters, STEADY_ROWS), pad_rows(lengths, STEADY_ROWS)))
+            features.append(self.characters(pad_rows(characters, rows), pad_rows(lengths, rows)))
         joined = torch.cat(features, dim=1)
         encoded = joined if self.projection is None else self.projection(joined)
         return encoded[: _count(characters, ids)]

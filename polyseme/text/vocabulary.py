@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polyseme.errors import FormatError, InputError, OutputError
+from polyseme.files import replacing
 from polyseme.text.corpus import open_text
 
 BOS, EOS, UNK = "<S>", "</S>", "<UNK>"
@@ -87,7 +88,8 @@ class Vocabulary:
             content = "".join(f"{word}\n" for word in self._words).encode()
         except UnicodeEncodeError as error:
             raise OutputError(f"{path}: a word is not valid Unicode: {error}") from error
-        _write_atomically(place, gzip.compress(content, mtime=0) if place.suffix == ".gz" else content)
+        with replacing(place) as file:
+            file.write(gzip.compress(content, mtime=0) if place.suffix == ".gz" else content)
 
     def id(self, word: str) -> int:
         """The word's number, or that of the unknown word."""
@@ -130,18 +132,3 @@ def _fault(word: str, ids: dict[str, int]) -> str | None:
     if "\n" in word or word.endswith("\r") or word == _MAX_TERM_ID:
         return f"{word!r}, which a vocabulary file cannot hold"
     return None
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write beside, make sure it is on the disk, and rename: a killed run leaves the old file or the new one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}.") from error
-    finally:
-        beside.unlink(missing_ok=True)

@@ -215,7 +215,7 @@ def test_a_full_disk_keeps_the_finished_parts(folder, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
-        with pytest.raises(OutputError, match=r"No space left on device.*--resume"):
+        with pytest.raises(OutputError, match="No space left on device"):
             parts.append(sentence(number) for number in range(15, 20))
     assert not list(folder.glob(".*"))
     assert Parts.resume(folder, SETTINGS).done == 15

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyseme.errors import InputError, MissingExtra
+from polyseme.errors import InputError, MissingExtraError
 from polyseme.text import corpus
 from polyseme.text.corpus import expand, open_text, read_lines, read_sentences
 
@@ -73,7 +73,7 @@ def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path, suf
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(MissingExtra, match=r"polyseme\[zstd\]"):
+    with pytest.raises(MissingExtraError, match=r"polyseme\[zstd\]"):
         lines_of(write(tmp_path / "a.zst", b""))
 
 

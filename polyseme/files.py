@@ -1,9 +1,10 @@
-"""Files that appear whole or not at all: written under another name, synced to the disk, then renamed."""
+"""Files and folders that appear whole or not at all: written under another name, synced to the disk, then renamed."""
 
 from __future__ import annotations
 
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -75,10 +76,59 @@ def replacing(path: Path) -> Iterator[Disk]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and not isinstance(error, PolysemeError):
-            raise OutputError(
-                f"cannot write {path}: {error.strerror or error}; finished parts are kept, --resume continues from them"
-            ) from error
+            raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
         raise
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
+    temporary = path.with_name(f".{path.name}{UNFINISHED}")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        yield temporary
+        for file in temporary.iterdir():
+            file.chmod(0o666 & ~_umask())  # some libraries make files that only their owner can read
+            with file.open("rb") as stream:
+                os.fsync(stream.fileno())
+        _put_in_place(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        if isinstance(error, PolysemeError):
+            raise
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_absent(path: Path, overwrite: bool) -> None:
+    """Refuse to write over what is there, unless told to."""
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} exists already; choose another name, or say --overwrite")
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a folder onto another; the old one steps aside first, since folders cannot be swapped."""
+    old = path.with_name(f".{path.name}.old")
+    if path.exists():
+        path.rename(old)
+    try:
+        temporary.rename(path)
+    except OSError:
+        if old.exists():
+            old.rename(path)
+        raise
+    if old.is_dir():
+        shutil.rmtree(old)
+    else:
+        old.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _sync_folder(folder: Path) -> None:
