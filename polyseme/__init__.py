@@ -13,15 +13,40 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from polyseme.embedding.layers import Mix, choose, pool
+    from polyseme.embedding.writers import read_vectors
     from polyseme.errors import PolysemeError
     from polyseme.layer import ElmoLayer
     from polyseme.loading import load
+    from polyseme.model.scalar_mix import ScalarMix
+    from polyseme.text.tokenizer import tokenize
 
-__all__ = ["ElmoLayer", "PolysemeError", "__version__", "load"]
+__all__ = [
+    "ElmoLayer",
+    "Mix",
+    "PolysemeError",
+    "ScalarMix",
+    "__version__",
+    "choose",
+    "load",
+    "pool",
+    "read_vectors",
+    "tokenize",
+]
 __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
-_HOMES = {"ElmoLayer": "polyseme.layer", "PolysemeError": "polyseme.errors", "load": "polyseme.loading"}
+_HOMES = {
+    "ElmoLayer": "polyseme.layer",
+    "Mix": "polyseme.embedding.layers",
+    "PolysemeError": "polyseme.errors",
+    "ScalarMix": "polyseme.model.scalar_mix",
+    "choose": "polyseme.embedding.layers",
+    "load": "polyseme.loading",
+    "pool": "polyseme.embedding.layers",
+    "read_vectors": "polyseme.embedding.writers",
+    "tokenize": "polyseme.text.tokenizer",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from typing_extensions import Self
 
 from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
 from polyseme.errors import ConfigError
-from polyseme.loading import load
+from polyseme.loading import LOAD_SETTINGS, check_setting, load
 from polyseme.model.bilm import WordBatch
 from polyseme.model.scalar_mix import LayerNorm, ScalarMix
 
@@ -28,12 +29,13 @@ class ElmoLayer(nn.Module):
     """Sentences in, mixed word vectors (B, T, D) and a mask (B, T) out.
 
     Args:
-        encoder: The biLM, as `polyseme.load` gives it.
+        encoder: The biLM, as `polyseme.load` gives it. It becomes part of this layer, and is frozen or not with it.
         num_mixes: How many mixtures are made of one pass, each with weights of its own: one for the input of a task's
             network and one for its output, say. With more than one, the vectors are a list.
         dropout: On the mixed vectors.
         trainable: Whether the biLM learns too. If not, it stays in evaluation mode and no graph is kept for it.
         scores: Weights of the mixture before the softmax; when given they are kept as they are, γ too.
+        gamma: The factor of the mixture, at first or for good.
         layer_norm: See `ScalarMix`.
     """
 
@@ -45,6 +47,7 @@ class ElmoLayer(nn.Module):
         dropout: float = 0.5,
         trainable: bool = False,
         scores: Sequence[float] | None = None,
+        gamma: float = 1.0,
         layer_norm: LayerNorm = "none",
     ) -> None:
         super().__init__()
@@ -54,16 +57,20 @@ class ElmoLayer(nn.Module):
         self.trainable = trainable
         self.dim = encoder.dim
         self.mixes = nn.ModuleList(
-            ScalarMix(encoder.num_layers, scores, trainable=scores is None, layer_norm=layer_norm)
+            ScalarMix(encoder.num_layers, scores, gamma, trainable=scores is None, layer_norm=layer_norm)
             for _ in range(num_mixes)
         )
         self.dropout = nn.Dropout(dropout)
         self.train(self.training)
 
     @classmethod
-    def from_pretrained(cls, path: str | Path | None = None, **settings: object) -> Self:
-        """A layer with the weights of a model; settings are those of the constructor."""
-        return cls(load(path), **settings)  # pyright: ignore[reportArgumentType]
+    def from_pretrained(cls, path: str | Path | None = None, **settings: Any) -> Self:  # noqa: ANN401
+        """A layer with the weights of a model; settings are those of the constructor and of `polyseme.load`."""
+        own = [name for name in inspect.signature(cls).parameters if name != "encoder"]
+        for name in settings:
+            check_setting(name, [*own, *LOAD_SETTINGS], "from_pretrained")
+        encoder = load(path, **{name: value for name, value in settings.items() if name not in own})
+        return cls(encoder, **{name: value for name, value in settings.items() if name in own})
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
         """Make word lists ready for `forward`, in a data loader's process for example."""

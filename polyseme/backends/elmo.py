@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from polyseme.embedding.batching import WINDOW, compute_in_order, windows
-from polyseme.embedding.embed import check_sentence
+from polyseme.embedding.embed import check_sentences
 from polyseme.embedding.interfaces import EmbedSettings, Encoder
 from polyseme.errors import InputError
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
@@ -46,7 +46,7 @@ class ElmoEncoder(Encoder):
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
         """Boundary words around each sentence, distinct words encoded as characters once."""
-        return self._collate([[words] for words in sentences])
+        return self._collate([[words] for words in check_sentences(sentences)])
 
     def forward(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
         """All layers (B, L, T, D) and the mask (B, T), with or without the boundary words, as the settings say."""
@@ -78,9 +78,15 @@ class ElmoEncoder(Encoder):
         batch with fewer sentences leaves the other streams as they were, one with more starts new streams.
         """
         for batch in batches:
-            sentences = [check_sentence(words, number) for number, words in enumerate(batch)]
-            vectors, state = self._stream_step(sentences, state)
+            vectors, state = self._stream_step(list(check_sentences(batch)), state)
             yield StreamStep(vectors, state)
+
+    @torch.inference_mode()
+    def embed_words(self, words: Sequence[str]) -> np.ndarray:
+        """Context-free vectors (words, dim): layer 0, without running the LSTM, for any list of words."""
+        budget = self.settings.word_budget
+        pieces = [self._embed_words(words[first : first + budget]) for first in range(0, len(words), budget)]
+        return np.concatenate(pieces) if pieces else np.zeros((0, self.dim), dtype=self.settings.dtype)
 
     def fingerprint(self) -> str:
         """A SHA-256 of settings and weights: two encoders with the same one give the same vectors."""
@@ -112,6 +118,10 @@ class ElmoEncoder(Encoder):
             for array in (encoded.characters, encoded.lengths, encoded.ids)
         ]
         return WordBatch(torch.from_numpy(padded), lengths, *tensors)
+
+    def _embed_words(self, words: Sequence[str]) -> np.ndarray:
+        batch = self.collate([words]).to(self.device)
+        return self._array(self.bilm.encode_words(batch)[batch.places[0, 1:-1]])
 
     @torch.inference_mode()
     def _embed_documents(self, documents: list[list[list[str]]]) -> list[list[np.ndarray]]:
@@ -165,7 +175,7 @@ def _first_streams(state: BiLMState, streams: int) -> BiLMState:
 def _check_document(document: Sequence[Sequence[str]], number: int) -> list[list[str]]:
     if isinstance(document, str):
         raise InputError(f"document {number} is a bare string where a list of sentences, each a list of words, belongs")
-    return [check_sentence(words, place) for place, words in enumerate(document)]
+    return list(check_sentences(document))
 
 
 def _document_size(document: list[list[str]]) -> int:

@@ -150,10 +150,10 @@ def _keep(parts: Parts) -> None:
 
 
 def _finish(parts: Parts, output: Path) -> None:
-    from polyseme.embedding.writers import write
+    from polyseme.embedding.writers import write_vectors
 
     try:
-        write(parts.read(), output)
+        write_vectors(parts.read(), output)
     except PolysemeError as error:
         raise type(error)(f"{error}; the vectors are kept in {parts.folder}: --resume finishes") from error
     parts.remove()

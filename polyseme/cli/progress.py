@@ -27,12 +27,12 @@ class Progress:
         self.cropped = 0
         self._begun = self._drawn = time.monotonic()
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = RichProgress(*columns, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True)
+        self._bar = RichProgress(*columns, console=console, transient=True, disable=not console.is_terminal)
         self._task = self._bar.add_task("reading ...", total=None)
 
     def __enter__(self) -> Progress:
-        if self._bar.console.is_terminal:
-            self._bar.start()
+        self._bar.start()
         return self
 
     def __exit__(

@@ -19,10 +19,7 @@ BOUNDARIES = 2  # words that open and close a sentence
 
 def embed(encoder: Encoder, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
     """See `Encoder.embed`."""
-    if isinstance(sentences, str):
-        raise InputError(_bare_string("embed was given", sentences))
-    checked = (check_sentence(words, number) for number, words in enumerate(sentences))
-    spans = windows(checked, _size, WINDOW * encoder.settings.word_budget)
+    spans = windows(check_sentences(sentences), _size, WINDOW * encoder.settings.word_budget)
     if encoder.settings.workers == 1:
         return (vectors for window in spans for vectors in embed_window(encoder, window))
     return Pool(encoder, embed_window, encoder.settings.workers).map(spans)
@@ -61,8 +58,14 @@ def embed_batch(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> list[np
     return [np.array(array[row, :, :length]) for row, length in enumerate(lengths)]
 
 
-def check_sentence(words: Sequence[str], number: int) -> list[str]:
-    """A list of words, or a sentence about what is wrong."""
+def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    """Lists of words, or a sentence about what is wrong."""
+    if isinstance(sentences, str):
+        raise InputError(_bare_string("there came", sentences))
+    return (_check_sentence(words, number) for number, words in enumerate(sentences))
+
+
+def _check_sentence(words: Sequence[str], number: int) -> list[str]:
     if isinstance(words, str):
         raise InputError(_bare_string(f"sentence {number} is", words))
     try:

@@ -23,7 +23,7 @@ ArrayType = Literal["float32", "float16"]
 
 @dataclass(frozen=True)
 class EmbedSettings:
-    """How an encoder embeds; none of it changes what a vector means.
+    """How an encoder embeds. Budget and workers change nothing but time and memory.
 
     Attributes:
         word_budget: Words computed at a time. More is faster up to a point, and takes more memory.

@@ -20,6 +20,12 @@ class Mix:
     weights: tuple[float, ...]
     gamma: float = 1.0
 
+    @classmethod
+    def from_scores(cls, scores: Sequence[float], gamma: float = 1.0) -> Mix:
+        """From weights before the softmax, as `ScalarMix` and AllenNLP's ``scalar_mix_parameters`` hold them."""
+        powers = np.exp(np.asarray(scores, dtype=np.float64) - max(scores))
+        return cls(tuple(float(power) for power in powers / powers.sum()), float(gamma))
+
 
 LayerChoice = str | int | Mix
 
@@ -33,8 +39,8 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
         weights = np.asarray(choice.weights, dtype=np.float32) * np.float32(choice.gamma)
         return np.tensordot(weights, vectors.astype(np.float32), axes=1).astype(vectors.dtype)
     if isinstance(choice, int):
-        if not -layers <= choice < layers:
-            raise ConfigError(f"there is no layer {choice}: the layers are 0 to {layers - 1}")
+        if not 0 <= choice < layers:
+            raise ConfigError(f"there is no layer {choice}: the layers are 0 to {layers - 1}; 'top' is the last")
         return vectors[choice]
     if choice == "all":
         return vectors
@@ -43,7 +49,7 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
     if choice == "average":
         return vectors.astype(np.float32).mean(axis=0).astype(vectors.dtype)
     raise ConfigError(
-        f"layers must be one of {', '.join(NAMES)}, a number or a mix, not {choice!r}.{nearest(choice, NAMES)}"
+        f"layers must be one of {', '.join(NAMES)}, a number or a mix, not {choice!r}.{nearest(str(choice), NAMES)}"
     )
 
 

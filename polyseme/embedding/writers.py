@@ -41,15 +41,16 @@ def check_suffix(path: Path) -> None:
     _format_of(path, OutputError)
 
 
-def write(records: Iterable[Record], path: Path) -> None:
+def write_vectors(records: Iterable[Record], path: Path) -> None:
     """Write sentences and their vectors in one pass, in the format of the path's suffix."""
     form = _format_of(path, OutputError)
     with replacing(path) as file:
         form.write(_checked(records, file), file)
 
 
-def read(path: Path) -> Iterator[np.ndarray]:
-    """The vectors of every sentence, in order, as they were given to `write`."""
+def read_vectors(path: str | Path) -> Iterator[np.ndarray]:
+    """The vectors of every sentence, in order, as they were given to `write_vectors`."""
+    path = Path(path)
     return _read(_format_of(path, FormatError), path)
 
 

@@ -77,6 +77,7 @@ def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
     options = options_path(path)
     for file in (path, options):
         check_absent(file, overwrite)
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(options) as file:
         file.write((json.dumps(_options(model.config)) + "\n").encode())
     with replacing(path) as disk, h5py.File(disk, "w") as file:
@@ -133,17 +134,17 @@ def _has_lstm(path: Path) -> bool:
 
 
 def _config(options: Mapping[str, Any], file: h5py.File, where: str) -> BiLMConfig:
-    lstm = _need(options, "lstm", dict, where)
-    dim = _need(lstm, "projection_dim", int, f"{where}: lstm")
+    lstm, inside = _need(options, "lstm", dict, where), f"{where}: lstm"
+    dim = _need(lstm, "projection_dim", int, inside)
     directions: tuple[Direction, ...] = ("forward", "backward") if "RNN_1" in file else ("forward",)
     recurrent = LstmConfig(
-        cells=_need(lstm, "dim", int, f"{where}: lstm"),
+        cells=_need(lstm, "dim", int, inside),
         dim=dim,
-        num_layers=int(lstm.get("n_layers") or 1),
+        num_layers=_get(lstm, "n_layers", int, 1, inside),
         projected=_lstm_name(file, 0, 0, "W_P_0", "projection/kernel") is not None,
         residual=bool(lstm.get("use_skip_connections")),
-        cell_clip=float(lstm.get("cell_clip") or 0) or None,
-        output_clip=float(lstm.get("proj_clip") or 0) or None,
+        cell_clip=_get(lstm, "cell_clip", float, 0.0, inside) or None,
+        output_clip=_get(lstm, "proj_clip", float, 0.0, inside) or None,
     )
     return BiLMConfig(_input_config(options, dim, file, where), recurrent, directions)
 
@@ -153,18 +154,17 @@ def _input_config(options: Mapping[str, Any], dim: int, file: h5py.File, where: 
     if cnn is None:
         rows, width = _table_shape(file)
         return InputConfig(dim, None, num_words=rows, word_dim=width, projected=False)
-    where = f"{where}: char_cnn"
+    cnn, where = _need(options, "char_cnn", dict, where), f"{where}: char_cnn"
     filters = _need(cnn, "filters", list, where)
-    try:
-        characters = CharCnnConfig(
-            dim=_need(_need(cnn, "embedding", dict, where), "dim", int, f"{where}.embedding"),
-            filters=tuple((int(width), int(count)) for width, count in filters),
-            max_characters=int(cnn.get("max_characters_per_token") or 50),
-            activation=cnn.get("activation", "relu"),
-            num_highway=int(cnn.get("n_highway") or 0),
-        )
-    except (TypeError, ValueError) as error:
-        raise FormatError(f"{where}: {error}") from error
+    if not all(isinstance(pair, list) and [type(number) for number in pair] == [int, int] for pair in filters):
+        raise FormatError(f"{where}: 'filters' should be pairs of width and count, not {filters!r}")
+    characters = CharCnnConfig(
+        dim=_need(_need(cnn, "embedding", dict, where), "dim", int, f"{where}: embedding"),
+        filters=tuple((width, count) for width, count in filters),
+        max_characters=_get(cnn, "max_characters_per_token", int, 50, where),
+        activation=_get(cnn, "activation", str, "relu", where),
+        num_highway=_get(cnn, "n_highway", int, 0, where),
+    )
     return InputConfig(dim, characters, projected="CNN_proj" in file)
 
 
@@ -276,8 +276,18 @@ def _options(config: BiLMConfig) -> dict[str, Any]:
 
 
 def _need(values: Mapping[str, Any], key: str, kind: type, where: str) -> Any:  # noqa: ANN401
-    if not isinstance(values, Mapping) or key not in values:
+    if key not in values:
         raise FormatError(f"{where} lacks {key!r}")
-    if not isinstance(values[key], kind):
-        raise FormatError(f"{where}: {key!r} should be {kind.__name__}, not {values[key]!r}")
-    return values[key]
+    return _get(values, key, kind, None, where)
+
+
+def _get(values: Mapping[str, Any], key: str, kind: type, default: object, where: str) -> Any:  # noqa: ANN401
+    """A value of a kind; a whole number does where a broken one may stand, null is as good as nothing."""
+    value = values.get(key)
+    if value is None and default is not None:
+        return default
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise FormatError(f"{where}: {key!r} should be {kind.__name__}, not {value!r}")
+    return value

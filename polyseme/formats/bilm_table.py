@@ -42,7 +42,7 @@ def entries(config: BiLMConfig) -> Iterator[Entry]:
             yield Entry(f"{cell}/W_0", kernel, (f"{ours}.input", f"{ours}.recurrent"), _split_kernel, _join_kernel)
             yield Entry(f"{cell}/B", (4 * lstm.cells,), (f"{ours}.bias",), _split_bias, _swap_gates)
             if lstm.projected:
-                yield Entry(f"{cell}/W_P_0", (lstm.cells, lstm.dim), (f"{ours}.projection",), _flip, np.transpose)
+                yield Entry(f"{cell}/W_P_0", (lstm.cells, lstm.dim), (f"{ours}.projection",), _one, _same)
 
 
 def _character_entries(config: CharCnnConfig) -> Iterator[Entry]:
@@ -84,9 +84,9 @@ def _join_filter(array: np.ndarray) -> np.ndarray:
 
 
 def _swap_gates(array: np.ndarray) -> np.ndarray:
-    """Exchange the second and the third quarter of the first axis: input, candidate, forget, output and back."""
-    quarters = array.reshape(4, -1, *array.shape[1:])
-    return quarters[[0, 2, 1, 3]].reshape(array.shape)
+    """Exchange the second and the third quarter of the last axis: input, candidate, forget, output and back."""
+    quarters = array.reshape(*array.shape[:-1], 4, -1)
+    return quarters[..., [0, 2, 1, 3], :].reshape(array.shape)
 
 
 def _split_bias(array: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -94,10 +94,9 @@ def _split_bias(array: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _split_kernel(array: np.ndarray) -> tuple[np.ndarray, ...]:
-    rows = _swap_gates(array.T)
-    half = rows.shape[1] // 2
-    return rows[:, :half], rows[:, half:]
+    half = len(array) // 2
+    return _swap_gates(array[:half]), _swap_gates(array[half:])
 
 
 def _join_kernel(inputs: np.ndarray, recurrent: np.ndarray) -> np.ndarray:
-    return _swap_gates(np.concatenate([inputs, recurrent], axis=1)).T
+    return _swap_gates(np.concatenate([inputs, recurrent]))

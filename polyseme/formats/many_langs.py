@@ -135,10 +135,10 @@ def _translate(
     for number, direction in enumerate(config.directions):
         for layer in range(config.lstm.num_layers):
             theirs, name = f"{direction}_layer_{layer}", f"lstms.{number}.{layer}"
-            yield f"{name}.input", encoder[f"{theirs}.input_linearity.weight"]
-            yield f"{name}.recurrent", encoder[f"{theirs}.state_linearity.weight"]
+            yield f"{name}.input", encoder[f"{theirs}.input_linearity.weight"].t().contiguous()
+            yield f"{name}.recurrent", encoder[f"{theirs}.state_linearity.weight"].t().contiguous()
             yield f"{name}.bias", encoder[f"{theirs}.state_linearity.bias"]
-            yield f"{name}.projection", encoder[f"{theirs}.state_projection.weight"]
+            yield f"{name}.projection", encoder[f"{theirs}.state_projection.weight"].t().contiguous()
 
 
 def _words(folder: Path, config: BiLMConfig) -> WordEncoder:

@@ -6,8 +6,8 @@
     characters.txt      one character a line, for models that spell by a dictionary
     manifest.json       size and SHA-256 of each of these
 
-Storage precision is this file's affair: whatever it is, weights come out as fp32. In int8 each row of a matrix has its
-own scale, stored beside it as ``<name>.scale``.
+Storage precision is this file's affair: whatever it is, weights come out as fp32. In int8 each
+output of a matrix has its own scale, stored beside it as ``<name>.scale``.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ NAME = "polyseme"
 LOOKS_FOR = "a folder with config.json and model.safetensors"
 VERSION = 1
 Precision = Literal["fp32", "fp16", "int8"]
+_TINY = torch.finfo(torch.float32).tiny
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
 
 
@@ -96,9 +97,8 @@ def _pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tens
     for name, tensor in weights.items():
         weight = tensor.detach().cpu().float().contiguous()
         if precision == "int8" and weight.dim() > 1:
-            rows = weight.flatten(1)
-            scale = rows.abs().amax(dim=1).clamp(min=torch.finfo(torch.float32).tiny) / 127
-            packed[name] = (rows / scale.unsqueeze(1)).round().to(torch.int8).reshape(weight.shape)
+            scale = weight.abs().amax(dim=_inputs(name, weight), keepdim=True).clamp(min=_TINY) / 127
+            packed[name] = (weight / scale).round().to(torch.int8)
             packed[f"{name}.scale"] = scale
         else:
             packed[name] = weight.half() if precision == "fp16" else weight
@@ -112,8 +112,13 @@ def _unpack(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
             continue
         scale = stored.get(f"{name}.scale")
         wide = weight.float()
-        weights[name] = wide if scale is None else wide * scale.reshape(-1, *[1] * (wide.dim() - 1))
+        weights[name] = wide if scale is None else wide * scale
     return weights
+
+
+def _inputs(name: str, weight: Tensor) -> tuple[int, ...]:
+    """The axes that one output sums over, which share a scale: rows of an LSTM's matrix, the later axes of others."""
+    return (0,) if name.startswith("lstms.") else tuple(range(1, weight.dim()))
 
 
 def _describe(characters: Characters | None) -> dict[str, Any] | None:
@@ -126,9 +131,10 @@ def _describe(characters: Characters | None) -> dict[str, Any] | None:
 def _load_words(folder: Path, settings: Mapping[str, Any], config: BiLMConfig) -> WordEncoder:
     characters = vocabulary = None
     if config.input.characters:
-        characters = _load_characters(
-            folder, dict(settings.get("characters") or {}), config.input.characters.max_characters
-        )
+        described = settings.get("characters")
+        if not isinstance(described, dict):
+            raise FormatError(f"{folder / 'config.json'}: characters should be a table of settings, not {described!r}")
+        characters = _load_characters(folder, dict(described), config.input.characters.max_characters)
     if config.input.num_words:
         vocabulary = Vocabulary.load(folder / "vocabulary.txt", **settings.get("vocabulary", {}))
     return WordEncoder(characters, vocabulary)

@@ -26,16 +26,17 @@ from torch.nn import functional as F
 CHUNK_WORDS = 4096
 STEADY_ROWS = 16
 STEADY_PRODUCT = 4096  # multiplications
+TERMS = 256  # of a sum
 MAX_GROUPS = 8  # groups of words by length
 
 
 class LstmpWeights(NamedTuple):
-    """One direction of one layer; gates stand in the order input, forget, candidate, output."""
+    """One direction of one layer, to be used as x·W; gates stand in the order input, forget, candidate, output."""
 
-    input: Tensor  # (4H, P)
-    recurrent: Tensor  # (4H, P)
+    input: Tensor  # (P, 4H)
+    recurrent: Tensor  # (P, 4H)
     bias: Tensor  # (4H,)
-    projection: Tensor | None  # (P, H); without it the output is the cell's own, P = H
+    projection: Tensor | None  # (H, P); without it the output is the cell's own, P = H
 
 
 class LstmState(NamedTuple):
@@ -61,9 +62,8 @@ def prepare_lstmp(
     opener = torch.zeros_like(weights.bias)
     opener[cells : 2 * cells] = forget_bias
     bias = weights.bias + opener
-    recurrent = weights.recurrent.t()
-    projection = None if weights.projection is None else weights.projection.t()
-    steady = steady_rows(*(weight for weight in (recurrent, projection) if weight is not None))
+    projection = weights.projection
+    steady = steady_rows(*(weight for weight in (weights.recurrent, projection) if weight is not None))
 
     def step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         opening, forget, candidate, output = gates.chunk(4, dim=1)
@@ -72,7 +72,7 @@ def prepare_lstmp(
             cell = cell.clamp(-cell_clip, cell_clip)
         hidden = torch.sigmoid(output) * torch.tanh(cell)
         if projection is not None:
-            hidden = hidden @ projection
+            hidden = add_product(hidden.new_zeros(()).expand(len(hidden), projection.shape[1]), hidden, projection)
             if output_clip:
                 hidden = hidden.clamp(-output_clip, output_clip)
         return hidden, cell
@@ -82,10 +82,11 @@ def prepare_lstmp(
         hidden, cell = pad_rows(state.hidden, steady), pad_rows(state.cell, steady)
         outputs: list[Tensor] = []
         for begin, end, chunk in _chunks(sizes, backward):
-            gates = F.linear(pad_rows(inputs[begin:end], end - begin + steady), weights.input, bias)
+            words = pad_rows(inputs[begin:end], end - begin + steady)
+            gates = add_product(bias.expand(len(words), -1), words, weights.input)
             for first, size in chunk:
                 rows = slice(0, max(size, steady))
-                at_work = torch.addmm(gates[first - begin :][rows], hidden[rows], recurrent)
+                at_work = add_product(gates[first - begin :][rows], hidden[rows], weights.recurrent)
                 stepped_hidden, stepped_cell = step(at_work, cell[rows])
                 outputs.append(stepped_hidden[:size])
                 hidden, cell = _renew(hidden, stepped_hidden[:size]), _renew(cell, stepped_cell[:size])
@@ -126,6 +127,13 @@ def prepare_char_cnn(
         return torch.cat(answers)[torch.argsort(order)]
 
     return run
+
+
+def add_product(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+    """``total + rows @ weight``, summed over a few terms at a time: a recurrence multiplies every rounding error."""
+    for first in range(0, len(weight), TERMS):
+        total = torch.addmm(total, rows[:, first : first + TERMS], weight[first : first + TERMS])
+    return total
 
 
 def steady_rows(*weights: Tensor) -> int:

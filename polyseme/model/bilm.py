@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyseme.errors import ConfigError
+from polyseme.errors import ConfigError, InputError
 from polyseme.kernels.reference import LstmState
 from polyseme.model.config import BiLMConfig
 from polyseme.model.input import WordInput
@@ -78,9 +78,10 @@ class BiLM(nn.Module):
         rows, steps = batch.places.shape
         packing = _pack(batch)
         state = self.initial_state(rows) if state is None else state
+        if state.hidden.shape[2] != rows:
+            raise InputError(f"the state is of {state.hidden.shape[2]} sentences, but the batch has {rows}")
         words = batch.places.flatten()[packing.flat]
-        inputs = [encode(batch.characters, batch.character_lengths, batch.ids)[words] for encode in self.inputs]
-        inputs *= len(self.lstms) // len(inputs)
+        inputs = self.encode_words(batch)[words].chunk(len(self.lstms), dim=1)
         halves, states = [], []
         for number, layers in enumerate(self.lstms):
             before = LstmState(state.hidden[:, number, packing.order], state.cell[:, number, packing.order])
@@ -93,6 +94,11 @@ class BiLM(nn.Module):
         back = torch.argsort(packing.order)
         after = BiLMState(*(torch.stack(parts, dim=1)[:, :, back] for parts in zip(*states, strict=True)))
         return spread.unflatten(1, (rows, steps)).transpose(0, 1), after
+
+    def encode_words(self, batch: WordBatch) -> Tensor:
+        """Context-free vectors of the distinct words (U, D), each direction's half in its place."""
+        halves = [encode(batch.characters, batch.character_lengths, batch.ids) for encode in self.inputs]
+        return torch.cat(halves * (len(self.lstms) // len(halves)), dim=1)
 
     def initial_state(self, rows: int) -> BiLMState:
         """Nothing read yet, for so many sentences."""

@@ -15,17 +15,17 @@ class Lstmp(nn.Module):
     """An LSTM whose output is projected down, with the cell and the output clipped.
 
     The cell: c = σ(f + forget_bias)·c₋₁ + σ(i)·tanh(g), clipped; the output: h = (σ(o)·tanh(c))·projection, clipped.
-    Rows of the weights stand in the order i, f, g, o.
+    Weights are used as x·W, their columns in the order i, f, g, o.
     """
 
     def __init__(self, config: LstmConfig, backward: bool = False) -> None:
         super().__init__()
         self.config = config
         self.backward = backward
-        self.input = nn.Parameter(torch.empty(4 * config.cells, config.dim))
-        self.recurrent = nn.Parameter(torch.empty(4 * config.cells, config.dim))
+        self.input = nn.Parameter(torch.empty(config.dim, 4 * config.cells))
+        self.recurrent = nn.Parameter(torch.empty(config.dim, 4 * config.cells))
         self.bias = nn.Parameter(torch.zeros(4 * config.cells))
-        self.projection = nn.Parameter(torch.empty(config.dim, config.cells)) if config.projected else None
+        self.projection = nn.Parameter(torch.empty(config.cells, config.dim)) if config.projected else None
         # As one Glorot-uniform matrix over input and output together, which is how TensorFlow keeps and starts it.
         bound = (6 / (2 * config.dim + 4 * config.cells)) ** 0.5
         for weight in (self.input, self.recurrent):

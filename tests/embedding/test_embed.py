@@ -17,7 +17,7 @@ VECTORS = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ("He sat", "embed was given a bare string, 'He sat', where a list of words belongs"),
+        ("He sat", "there came a bare string, 'He sat', where a list of words belongs"),
         (["He sat"], "sentence 0 is a bare string, 'He sat'"),
         ([["He"], ["sat", 3]], "sentence 1, word 1 should be a string, not int: 3"),
         ([["He"], [["sat"]]], "sentence 1, word 0 should be a string, not list"),
@@ -93,7 +93,7 @@ def test_layers_are_chosen():
     np.testing.assert_allclose(choose(VECTORS, Mix((0.5, 0.5, 0.0), gamma=2)), VECTORS[0] + VECTORS[1])
 
 
-@pytest.mark.parametrize("choice", [3, -4, "topp", Mix((1.0,))])
+@pytest.mark.parametrize("choice", [3, -1, "topp", Mix((1.0,)), 1.5])
 def test_layers_that_are_not_there_are_refused(choice):
     with pytest.raises(ConfigError):
         choose(VECTORS, choice)
@@ -137,3 +137,16 @@ def test_windows_cut_the_stream_and_lose_nothing(sizes, limit):
     found = list(windows(sizes, int, limit))
     assert [size for window in found for size in window] == sizes
     assert all(sum(window[:-1]) < limit for window in found)
+
+
+def test_a_mix_may_be_given_before_the_softmax():
+    weights = np.array(Mix.from_scores([1.0, 2.0, 3.0], gamma=0.5).weights)
+    np.testing.assert_allclose(weights, np.exp([1.0, 2.0, 3.0]) / np.exp([1.0, 2.0, 3.0]).sum())
+
+
+def test_words_alone_are_the_context_free_layer(encoder):
+    words = ["He", "sat", "on", "the", "bank", "the"]
+    np.testing.assert_array_equal(encoder.embed_words(words), next(encoder.embed([words]))[0])
+    encoder.settings = EmbedSettings(word_budget=2)
+    np.testing.assert_array_equal(encoder.embed_words(words), next(encoder.embed([words]))[0])
+    assert encoder.embed_words([]).shape == (0, 12)

@@ -57,8 +57,8 @@ def assert_same(vectors, expected):
 def test_vectors_come_back_as_they_were(tmp_path, suffix, shape, dtype):
     path = tmp_path / f"vectors{suffix}"
     expected = records(shape, dtype)
-    writers.write(iter(expected), path)
-    assert_same(writers.read(path), expected)
+    writers.write_vectors(iter(expected), path)
+    assert_same(writers.read_vectors(path), expected)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -73,23 +73,23 @@ def test_vectors_come_back_as_they_were(tmp_path, suffix, shape, dtype):
 def test_any_vectors_come_back(tmp_path_factory, suffix, sentences, dtype, shape, data):
     drawn = [Record(w, data.draw(hnp.arrays(dtype, v.shape))) for w, v in records(shape, dtype, sentences)]
     path = tmp_path_factory.mktemp("any") / f"vectors{suffix}"
-    writers.write(drawn, path)
-    assert_same(writers.read(path), drawn)
+    writers.write_vectors(drawn, path)
+    assert_same(writers.read_vectors(path), drawn)
 
 
 @every_format
 @pytest.mark.parametrize("sentences", [[], [[]], [[], [], []]])
 def test_outputs_without_words_are_fine(tmp_path, suffix, sentences):
     expected = records(sentences=sentences)
-    writers.write(expected, tmp_path / f"vectors{suffix}")
-    assert_same(writers.read(tmp_path / f"vectors{suffix}"), expected)
+    writers.write_vectors(expected, tmp_path / f"vectors{suffix}")
+    assert_same(writers.read_vectors(tmp_path / f"vectors{suffix}"), expected)
 
 
 @every_format
 def test_two_runs_give_the_same_bytes(tmp_path, suffix):
     paths = [tmp_path / f"one{suffix}", tmp_path / f"two{suffix}"]
     for path in paths:
-        writers.write(records(), path)
+        writers.write_vectors(records(), path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -98,31 +98,31 @@ def test_parts_are_written_as_they_are_read(tmp_path, suffix):
     parts = Parts.create(tmp_path / "parts", {})
     parts.append(records())
     parts.flush()
-    writers.write(parts.read(), tmp_path / f"vectors{suffix}")
-    assert_same(writers.read(tmp_path / f"vectors{suffix}"), records())
+    writers.write_vectors(parts.read(), tmp_path / f"vectors{suffix}")
+    assert_same(writers.read_vectors(tmp_path / f"vectors{suffix}"), records())
 
 
 @every_format
 def test_non_contiguous_vectors_are_written_right(tmp_path, suffix):
     turned = [Record(["a", "b"], np.arange(24, dtype="float32").reshape(2, 3, 4).swapaxes(0, 1))]
-    writers.write(turned, tmp_path / f"vectors{suffix}")
-    assert_same(writers.read(tmp_path / f"vectors{suffix}"), turned)
+    writers.write_vectors(turned, tmp_path / f"vectors{suffix}")
+    assert_same(writers.read_vectors(tmp_path / f"vectors{suffix}"), turned)
 
 
 @every_format
 def test_records_of_two_kinds_are_refused_and_nothing_is_left(tmp_path, suffix):
     with pytest.raises(InputError, match="must be alike"):
-        writers.write([*records(), *records(dtype="float16")], tmp_path / f"vectors{suffix}")
+        writers.write_vectors([*records(), *records(dtype="float16")], tmp_path / f"vectors{suffix}")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["vectors", "vectors.txt", "vectors.h5.gz"])
 def test_other_suffixes_are_refused_with_the_list(tmp_path, name):
-    for refuse in (writers.check_suffix, lambda path: writers.write([], path)):
+    for refuse in (writers.check_suffix, lambda path: writers.write_vectors([], path)):
         with pytest.raises(OutputError, match=r"\.h5, \.hdf5, \.parquet, \.npz; got 'vectors"):
             refuse(tmp_path / name)
     with pytest.raises(FormatError, match=r"\.h5, \.hdf5, \.parquet, \.npz; got 'vectors"):
-        writers.read(tmp_path / name)
+        writers.read_vectors(tmp_path / name)
 
 
 @pytest.mark.parametrize(("suffix", "module"), [(".h5", "h5py"), (".parquet", "pyarrow")])
@@ -149,10 +149,10 @@ def fill_with_text(path):
 @pytest.mark.parametrize("damage", [cut_in_half, cut_the_end, fill_with_text, os.unlink])
 def test_a_file_that_is_not_whole_is_a_format_error(tmp_path, suffix, damage):
     path = tmp_path / f"vectors{suffix}"
-    writers.write(records(), path)
+    writers.write_vectors(records(), path)
     damage(path)
     with pytest.raises(FormatError, match="vectors"):
-        list(writers.read(path))
+        list(writers.read_vectors(path))
 
 
 def test_foreign_files_say_what_they_lack(tmp_path):
@@ -170,7 +170,7 @@ def test_foreign_files_say_what_they_lack(tmp_path):
         ("arrays.npz", "0.npy"),
     ]:
         with pytest.raises(FormatError, match=lack):
-            list(writers.read(tmp_path / name))
+            list(writers.read_vectors(tmp_path / name))
 
 
 # Failure: the final name never appears
@@ -186,7 +186,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_the_old_file(tmp_path, monkeypatc
     path.write_text("old")
     monkeypatch.setattr(os, function, full)
     with pytest.raises(OutputError, match=r"vectors.*cannot be written: No space left on device"):
-        writers.write(records(), path)
+        writers.write_vectors(records(), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -206,7 +206,7 @@ random = np.random.default_rng(1)
 words = ["word"] * int(sys.argv[2])
 endless = (Record(words, random.standard_normal((3, len(words), 32), "float32")) for _ in repeat(None))
 try:
-    writers.write(endless, Path(sys.argv[1]))
+    writers.write_vectors(endless, Path(sys.argv[1]))
 except OutputError as error:
     print(error)
 """
@@ -225,7 +225,7 @@ def test_a_disk_that_fills_up_ends_the_run_in_peace(tmp_path, suffix, words):
 
 def test_a_missing_folder_is_an_output_error(tmp_path):
     with pytest.raises(OutputError, match="No such file or directory"):
-        writers.write(records(), tmp_path / "missing" / "vectors.npz")
+        writers.write_vectors(records(), tmp_path / "missing" / "vectors.npz")
 
 
 @every_format
@@ -235,7 +235,7 @@ def test_an_error_among_the_records_passes_through(tmp_path, suffix):
         raise FormatError("a part is damaged")
 
     with pytest.raises(FormatError, match="a part is damaged"):
-        writers.write(failing(), tmp_path / f"vectors{suffix}")
+        writers.write_vectors(failing(), tmp_path / f"vectors{suffix}")
     assert not list(tmp_path.iterdir())
 
 
@@ -251,7 +251,7 @@ def deadly(records):
             os.kill(os.getpid(), signal.SIGKILL)
         yield record
 
-writers.write(deadly(Parts.resume(Path(sys.argv[1]), {}).read()), Path(sys.argv[2]))
+writers.write_vectors(deadly(Parts.resume(Path(sys.argv[1]), {}).read()), Path(sys.argv[2]))
 """
 
 
@@ -263,8 +263,8 @@ def test_a_run_killed_while_writing_is_continued(tmp_path, suffix):
     run = subprocess.run([sys.executable, "-c", KILLED, str(parts.folder), str(path)], check=False)
     assert run.returncode == -signal.SIGKILL
     assert not path.exists()
-    writers.write(Parts.resume(parts.folder, {}).read(), path)
-    assert_same(writers.read(path), records())
+    writers.write_vectors(Parts.resume(parts.folder, {}).read(), path)
+    assert_same(writers.read_vectors(path), records())
     assert sorted(tmp_path.iterdir()) == [parts.folder, path]
 
 
@@ -276,7 +276,7 @@ def h5(tmp_path):
     """The sentences as an open HDF5 file, read as anybody would."""
     import h5py
 
-    writers.write(records(), tmp_path / "vectors.h5")
+    writers.write_vectors(records(), tmp_path / "vectors.h5")
     with h5py.File(tmp_path / "vectors.h5", "r") as file:
         yield file
 
@@ -305,18 +305,18 @@ def test_hdf5_leaves_out_a_map_that_no_string_can_hold(tmp_path, monkeypatch, ca
 
     monkeypatch.setattr(hdf5, "_INDEX_LIMIT", 100)
     with caplog.at_level(logging.WARNING):
-        writers.write(records(), tmp_path / "vectors.h5")
+        writers.write_vectors(records(), tmp_path / "vectors.h5")
     assert "sentence_to_index is left out" in caplog.text
     with h5py.File(tmp_path / "vectors.h5", "r") as file:
         assert "sentence_to_index" not in file
-    assert_same(writers.read(tmp_path / "vectors.h5"), records())
+    assert_same(writers.read_vectors(tmp_path / "vectors.h5"), records())
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((3, None, 8), "float32"), ((None, 8), "float16")])
 def test_parquet_has_one_row_a_word(tmp_path, shape, dtype):
     import pyarrow.parquet as pq
 
-    writers.write(records(shape, dtype), tmp_path / "vectors.parquet")
+    writers.write_vectors(records(shape, dtype), tmp_path / "vectors.parquet")
     table = pq.read_table(tmp_path / "vectors.parquet")
     rows = [(s, p, word) for s, words in enumerate(SENTENCES) for p, word in enumerate(words)]
     assert table["sentence"].to_pylist() == [row[0] for row in rows]
@@ -330,7 +330,7 @@ def test_parquet_has_one_row_a_word(tmp_path, shape, dtype):
 def test_parquet_has_one_row_a_pooled_sentence(tmp_path):
     import pyarrow.parquet as pq
 
-    writers.write(records((8,)), tmp_path / "vectors.parquet")
+    writers.write_vectors(records((8,)), tmp_path / "vectors.parquet")
     table = pq.read_table(tmp_path / "vectors.parquet")
     assert table.column_names == ["sentence", "text", "vector"]
     assert table["text"].to_pylist() == [" ".join(words).replace("\ud800", "\\ud800") for words in SENTENCES]
@@ -341,13 +341,13 @@ def test_parquet_sentences_may_cross_row_groups_and_batches(tmp_path, monkeypatc
 
     path = tmp_path / "vectors.parquet"
     monkeypatch.setattr(parquet, "_GROUP_BYTES", 300)
-    writers.write(records(), path)
+    writers.write_vectors(records(), path)
     assert pq.ParquetFile(path).num_row_groups == sum(1 for words in SENTENCES if words)
-    assert_same(writers.read(path), records())
+    assert_same(writers.read_vectors(path), records())
 
 
 def test_npz_is_read_by_numpy(tmp_path):
-    writers.write(records(), tmp_path / "vectors.npz")
+    writers.write_vectors(records(), tmp_path / "vectors.npz")
     with np.load(tmp_path / "vectors.npz", allow_pickle=False) as archive:
         assert np.array_equal(archive["1"], records()[1].vectors)
         assert archive.files == [str(number) for number in range(len(SENTENCES))]

@@ -19,12 +19,12 @@ def textbook(weights, sentence, hidden, cell, cell_clip, output_clip, forget_bia
     w, r, b, p = (None if t is None else t.double().numpy() for t in weights)
     outputs = []
     for x in sentence:
-        i, f, g, o = np.split(w @ x + r @ hidden + b, 4)
+        i, f, g, o = np.split(x @ w + hidden @ r + b, 4)
         cell = sigmoid(f + forget_bias) * cell + sigmoid(i) * np.tanh(g)
         cell = cell if cell_clip is None else np.clip(cell, -cell_clip, cell_clip)
         hidden = sigmoid(o) * np.tanh(cell)
         if p is not None:
-            hidden = p @ hidden
+            hidden = hidden @ p
             hidden = hidden if output_clip is None else np.clip(hidden, -output_clip, output_clip)
         outputs.append(hidden)
     return np.array(outputs).reshape(len(sentence), -1), hidden, cell
@@ -44,8 +44,8 @@ def test_lstmp_is_the_textbook(lengths, seed, cell_clip, output_clip, backward, 
     torch.manual_seed(seed)
     lengths = sorted(lengths, reverse=True)
     dim, cells = (3, 5) if projected else (4, 4)
-    projection = torch.randn(dim, cells) if projected else None
-    weights = LstmpWeights(torch.randn(4 * cells, dim), torch.randn(4 * cells, dim), torch.randn(4 * cells), projection)
+    projection = torch.randn(cells, dim) if projected else None
+    weights = LstmpWeights(torch.randn(dim, 4 * cells), torch.randn(dim, 4 * cells), torch.randn(4 * cells), projection)
     sentences = [torch.randn(length, dim) for length in lengths]
     sizes = [sum(length > step for length in lengths) for step in range(lengths[0])]
     packed = torch.cat([torch.stack([s[step] for s in sentences[:size]]) for step, size in enumerate(sizes)])
@@ -77,7 +77,9 @@ def test_lstmp_is_the_textbook(lengths, seed, cell_clip, output_clip, backward, 
 def test_lstmp_without_clips_is_torchs_own():
     torch.manual_seed(0)
     lstm = nn.LSTM(3, 7, proj_size=3)
-    weights = LstmpWeights(lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_ih_l0 + lstm.bias_hh_l0, lstm.weight_hr_l0)
+    weights = LstmpWeights(
+        lstm.weight_ih_l0.t(), lstm.weight_hh_l0.t(), lstm.bias_ih_l0 + lstm.bias_hh_l0, lstm.weight_hr_l0.t()
+    )
     run = prepare_lstmp(weights, cell_clip=None, output_clip=None, forget_bias=0.0, backward=False)
     inputs = torch.randn(11, 4, 3)
     outputs, state = run(inputs.flatten(0, 1), [4] * 11, LstmState(torch.zeros(4, 3), torch.zeros(4, 7)))

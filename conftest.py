@@ -11,7 +11,7 @@ from sybil import Document, Example, Sybil
 from sybil.example import NotEvaluated
 from sybil.parsers.markdown import PythonCodeBlockParser
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parent
 
 
 class Page(Document):
@@ -38,7 +38,8 @@ def in_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser()],
-    patterns=["*.md"],
+    patterns=["README.md", "docs/*.md"],
+    excludes=["*/README.md"],  # of folders inside
     fixtures=["in_root"],
     document_types={".md": Page},
 ).pytest()
