@@ -6,7 +6,8 @@ STAMP := .venv/.installed
 .PHONY: demo test check format clean
 
 demo: $(STAMP)  ## the model on the classic examples
-	@$(BIN)/polyseme demo
+	@echo "No trained model ships yet: these are random weights, so the numbers show that context counts, not what words mean."
+	@$(BIN)/polyseme demo --model tests/fixtures/tiny
 
 test: check  ## what CI runs
 	@$(BIN)/pytest -n 2

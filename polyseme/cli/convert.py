@@ -17,7 +17,7 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder (ours), or a file *.hdf5 (bilm-tf's).")],
     precision: Annotated[str, typer.Option(help="How our format stores weights: fp32, fp16 or int8.")] = "fp32",
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
 ) -> None:
     """Convert a model to our format, or to bilm-tf's HDF5."""
     if precision not in PRECISIONS:

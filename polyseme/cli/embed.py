@@ -36,15 +36,15 @@ class _Wanted:
 def embed(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT...", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
+        typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to: *.h5 (AllenNLP's layout), *.parquet or *.npz.")
     ],
     model: Annotated[Path, typer.Option(help="A model of any format.")],
-    raw: Annotated[bool, typer.Option(help="Raw text: split it into sentences and words first.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Raw text: split it into sentences and words first.")] = False,
     documents: Annotated[
-        bool, typer.Option(help="Sentences share the context of their document; a blank line ends one.")
+        bool, typer.Option("--documents", help="Sentences share the context of their document; a blank line ends one.")
     ] = False,
     layers: Annotated[
         str | None,
@@ -57,16 +57,21 @@ def embed(
     pool: Annotated[str | None, typer.Option(help="One vector a sentence: mean or max over its words.")] = None,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
     boundaries: Annotated[
-        bool, typer.Option(help="Keep the vectors of the words that open and close a sentence.")
+        bool, typer.Option("--boundaries", help="Keep the vectors of the words that open and close a sentence.")
     ] = False,
-    resume: Annotated[bool, typer.Option(help="Continue what was interrupted.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace the output, and forget an interrupted run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue what was interrupted.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the output, and forget an interrupted run.")
+    ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     workers: Annotated[int, typer.Option(help="Processes, on a CPU.")] = 1,
     word_budget: Annotated[int, typer.Option(help="Words computed at a time.")] = 1024,
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
 ) -> None:
-    """Embed text: one sentence a line, words apart by spaces, or any text with --raw."""
+    """Embed text, a sentence a line, into HDF5, Parquet or npz.
+
+    Words are apart by spaces; --raw takes any text and finds sentences and words itself.
+    """
     from polyseme.embedding.layers import parse_choice
     from polyseme.embedding.writers import check_suffix
 
@@ -98,6 +103,8 @@ def _check(wanted: _Wanted, workers: int) -> None:
         raise ConfigError(f"--dtype must be float32 or float16, not {wanted.dtype!r}")
     if wanted.pool:
         pool(np.zeros((1, 1)), wanted.pool)
+        if wanted.boundaries:
+            raise ConfigError("--pool is over real words; leave --boundaries out")
         if wanted.layers == "all":
             raise ConfigError("--pool makes one vector of one layer; choose it with --layers top, average, 1, or a mix")
     if wanted.documents and workers > 1:
@@ -219,8 +226,6 @@ def _record(words: list[str], vectors: np.ndarray, wanted: _Wanted) -> Record:
     from polyseme.embedding.layers import choose, pool
     from polyseme.embedding.records import Record
 
-    if wanted.pool and wanted.boundaries:
-        raise ConfigError("--pool is over real words; leave --boundaries out")
     chosen = choose(vectors, wanted.layers)
     return Record(_shown(words, wanted), (pool(chosen, wanted.pool) if wanted.pool else chosen).astype(wanted.dtype))
 

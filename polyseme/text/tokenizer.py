@@ -1,9 +1,10 @@
 """Raw text to sentences of words, each word with its place in the text: ``text[start:end] == word``, always.
 
-Words are cut as the Penn Treebank does, because the published ELMo models read such words (the 1B Word benchmark):
-``ca n't``, ``John 's``; hyphenated words, numbers, abbreviations, URLs and emoji stay whole. French and Italian
-elision is cut after its apostrophe (``l' homme``); any other apostrophe stays inside (``O'Brien``, ``ng'ombe``,
-``м'яч``). Runs of dots, of ``!`` and ``?``, and of one ruling character (``----``) are one word.
+Words are cut as the Penn Treebank does, because most labelled corpora have such words: ``ca n't``, ``John 's`` (the 1B
+Word corpus of the published ELMo models has ``can 't``; whoever wants that passes word lists). Hyphenated words,
+numbers, abbreviations, URLs and emoji stay whole. French and Italian elision ends at its apostrophe (``l' homme``);
+any other apostrophe stays inside (``O'Brien``, ``ng'ombe``, ``м'яч``). Runs of dots, of ``!`` and ``?``, and of one
+ruling character (``----``) are one word.
 
 Choices worth knowing:
 
