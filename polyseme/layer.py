@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Self
 
 from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
 from polyseme.errors import ConfigError
@@ -64,7 +63,7 @@ class ElmoLayer(nn.Module):
         self.train(self.training)
 
     @classmethod
-    def from_pretrained(cls, path: str | Path | None = None, **settings: Any) -> Self:  # noqa: ANN401
+    def from_pretrained(cls, path: str | Path | None = None, **settings: Any) -> ElmoLayer:  # noqa: ANN401
         """A layer with the weights of a model; settings are those of the constructor and of `polyseme.load`."""
         own = [name for name in inspect.signature(cls).parameters if name != "encoder"]
         for name in settings:
@@ -85,7 +84,7 @@ class ElmoLayer(nn.Module):
         vectors = [self.dropout(mixed) for mixed, _ in outputs]
         return Mixed(vectors[0] if len(vectors) == 1 else vectors, outputs[0][1])
 
-    def train(self, mode: bool = True) -> Self:
+    def train(self, mode: bool = True) -> ElmoLayer:
         """A frozen biLM is never in training mode."""
         super().train(mode)
         self.encoder.train(mode and self.trainable)

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from polyseme.embedding.batching import WINDOW, compute_in_order, windows
-from polyseme.embedding.embed import check_sentences
-from polyseme.embedding.interfaces import EmbedSettings, Encoder
+from polyseme.embedding.encoder import Encoder
+from polyseme.embedding.interfaces import EmbedSettings
+from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import InputError
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
@@ -129,7 +130,7 @@ class ElmoEncoder(Encoder):
         array = self._array(layers)
         vectors = []
         for row, document in enumerate(documents):
-            ends = np.cumsum([0] + [len(words) + 2 for words in document])
+            ends = np.cumsum([0, *map(size, document)])
             vectors.append([self._cut(array[row, :, begin:end]) for begin, end in pairwise(ends)])
         return vectors
 
@@ -143,7 +144,7 @@ class ElmoEncoder(Encoder):
                 *(torch.cat([new, old[:, :, streams:]], dim=2) for new, old in zip(after, state, strict=True))
             )
         array = self._array(layers)
-        return [self._cut(array[row, :, : len(words) + 2]) for row, words in enumerate(sentences)], after
+        return [self._cut(array[row, :, : size(words)]) for row, words in enumerate(sentences)], after
 
     def _array(self, layers: Tensor) -> np.ndarray:
         return layers.to(getattr(torch, self.settings.dtype)).cpu().numpy()
@@ -179,4 +180,4 @@ def _check_document(document: Sequence[Sequence[str]], number: int) -> list[list
 
 
 def _document_size(document: list[list[str]]) -> int:
-    return sum(len(words) + 2 for words in document)
+    return sum(map(size, document))

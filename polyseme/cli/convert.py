@@ -22,6 +22,7 @@ def convert(
     """Convert a model to our format, or to bilm-tf's HDF5."""
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
+    from polyseme.cli.progress import size
     from polyseme.formats import bilm_hdf5, native, open_model
 
     if target.suffix in bilm_hdf5.SUFFIXES:
@@ -32,5 +33,5 @@ def convert(
     else:
         model = open_model(source, vocabulary)
         native.save(model, target, precision, overwrite)  # pyright: ignore[reportArgumentType]
-        size = sum(file.stat().st_size for file in target.iterdir())
-        typer.echo(f"{target} written ({size / 1e6:,.1f} MB, {precision}), from {model.format}")
+        total = sum(file.stat().st_size for file in target.iterdir())
+        typer.echo(f"{target} written ({size(total)}, {precision}), from {model.format}")

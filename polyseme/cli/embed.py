@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.errors import ConfigError, OutputError, PolysemeError
+from polyseme.errors import ConfigError, PolysemeError
 from polyseme.files import check_absent
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from polyseme.backends.elmo import ElmoEncoder
-    from polyseme.embedding.layers import LayerChoice
+    from polyseme.embedding.job import EmbedUnits
     from polyseme.embedding.parts import Parts
-    from polyseme.embedding.records import Record
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What is made of a sentence's vectors."""
-
-    layers: LayerChoice
-    pool: str | None
-    dtype: str
-    boundaries: bool
-    documents: bool
 
 
 def embed(
@@ -72,46 +57,42 @@ def embed(
 
     Words are apart by spaces; --raw takes any text and finds sentences and words itself.
     """
+    # What can be refused is refused before the model is opened, and everything before hours of work.
+    from polyseme.embedding.job import Wanted, embed_into
+    from polyseme.embedding.job import documents as by_document
+    from polyseme.embedding.job import single_sentences as by_sentence
     from polyseme.embedding.layers import parse_choice
     from polyseme.embedding.writers import check_suffix
+    from polyseme.text.corpus import expand, read_sentences
 
     check_suffix(output)
     check_absent(output, overwrite)
-    wanted = _Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries, documents)
-    _check(wanted, workers)
+    wanted = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
+    if documents and workers > 1:
+        raise ConfigError("--documents runs in one process; leave --workers out")
+    if documents and raw:
+        raise ConfigError("--documents needs a sentence a line and blank lines between documents; leave --raw out")
+    expand(inputs)
     from polyseme.loading import load
-    from polyseme.text.corpus import expand
 
-    expand(inputs)  # a missing file is told before the model is opened
-    encoder = load(
-        model, device=device, vocabulary=vocabulary, boundaries=boundaries, workers=workers, word_budget=word_budget
+    settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget}
+    encoder = load(model, device=device, vocabulary=vocabulary, **settings)
+    parts = _begin(
+        output,
+        {"model": encoder.fingerprint(), "made": repr(wanted), "raw": raw, "documents": documents},
+        resume,
+        overwrite,
     )
-    settings = {"model": encoder.fingerprint(), "layers": str(wanted.layers), "pool": str(pool), "dtype": dtype}
-    settings |= {"boundaries": str(boundaries), "raw": str(raw), "documents": str(documents)}
-    parts = _begin(output, settings, resume, overwrite)
-    _embed(encoder, wanted, inputs, raw, parts)
+    into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
+    _run(partial(embed_into, parts, read_sentences(inputs, raw), into_units, embed_units, wanted), parts, encoder)
     _finish(parts, output)
 
 
-def _check(wanted: _Wanted, workers: int) -> None:
-    """Refuse what cannot be, before anything is opened."""
-    import numpy as np
-
-    from polyseme.embedding.layers import pool
-
-    if wanted.dtype not in ("float32", "float16"):
-        raise ConfigError(f"--dtype must be float32 or float16, not {wanted.dtype!r}")
-    if wanted.pool:
-        pool(np.zeros((1, 1)), wanted.pool)
-        if wanted.boundaries:
-            raise ConfigError("--pool is over real words; leave --boundaries out")
-        if wanted.layers == "all":
-            raise ConfigError("--pool makes one vector of one layer; choose it with --layers top, average, 1, or a mix")
-    if wanted.documents and workers > 1:
-        raise ConfigError("--documents runs in one process; leave --workers out")
+def _alone(encoder: ElmoEncoder) -> EmbedUnits:
+    return lambda units: ([vectors] for vectors in encoder.embed(words for (words,) in units))
 
 
-def _begin(output: Path, settings: dict[str, str], resume: bool, overwrite: bool) -> Parts:
+def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrite: bool) -> Parts:
     from polyseme.embedding.parts import Parts, parts_folder
 
     folder = parts_folder(output)
@@ -122,27 +103,20 @@ def _begin(output: Path, settings: dict[str, str], resume: bool, overwrite: bool
     return Parts.create(folder, settings)
 
 
-def _embed(encoder: ElmoEncoder, wanted: _Wanted, inputs: list[str], raw: bool, parts: Parts) -> None:
-    """Embed all sentences that are not among the parts yet."""
+def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: ElmoEncoder) -> None:
+    """Show how far the job is, and save what it has finished however it ends."""
     from polyseme.cli.progress import Progress
-    from polyseme.text.corpus import read_sentences
 
-    already = parts.done
     try:
-        with Progress(already) as progress:
-            sentences = _resumed(read_sentences(inputs, raw), parts, wanted)
-            records = _document_records if wanted.documents else _sentence_records
-            for record, words in records(encoder, sentences, wanted, already):
-                parts.append([record])
+        with Progress(parts.done) as progress:
+            for words in job():
                 progress.advance(words, sum(map(encoder.words.crops, words)))
-            parts.flush()
             progress.report(encoder)
-    except (KeyboardInterrupt, PolysemeError, OSError) as error:
+    except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
         _keep(parts)
         if isinstance(error, KeyboardInterrupt):
-            typer.echo(
-                f"interrupted: {parts.done:,} sentences are kept; the same command with --resume goes on", err=True
-            )
+            kept = f"{parts.done:,} sentences are kept; the same command with --resume goes on"
+            typer.echo(f"interrupted: {kept if parts.done else 'nothing was finished yet'}", err=True)
             raise SystemExit(130) from None
         raise
 
@@ -157,6 +131,7 @@ def _keep(parts: Parts) -> None:
 
 
 def _finish(parts: Parts, output: Path) -> None:
+    from polyseme.cli.progress import size
     from polyseme.embedding.writers import write_vectors
 
     try:
@@ -164,73 +139,4 @@ def _finish(parts: Parts, output: Path) -> None:
     except PolysemeError as error:
         raise type(error)(f"{error}; the vectors are kept in {parts.folder}: --resume finishes") from error
     parts.remove()
-    typer.echo(f"{output} written ({output.stat().st_size / 1e6:,.1f} MB)")
-
-
-def _resumed(sentences: Iterator[list[str]], parts: Parts, wanted: _Wanted) -> Iterator[list[str]]:
-    """The same sentences, after a look whether those that are done are still what they were."""
-    done = parts.read() if parts.done else iter(())
-    for number, words in enumerate(sentences):
-        if number < parts.done and (record := next(done, None)) and record.words != _shown(words, wanted):
-            raise OutputError(
-                f"sentence {number} of the input has changed since {parts.folder} was begun; use --overwrite"
-            )
-        yield words
-
-
-def _sentence_records(
-    encoder: ElmoEncoder, sentences: Iterator[list[str]], wanted: _Wanted, done: int
-) -> Iterator[tuple[Record, list[str]]]:
-    from collections import deque
-    from itertools import islice
-
-    read: deque[list[str]] = deque()
-
-    def remembered() -> Iterator[list[str]]:
-        for words in islice(sentences, done, None):
-            read.append(words)
-            yield words
-
-    for vectors in encoder.embed(remembered()):
-        words = read.popleft()
-        yield _record(words, vectors, wanted), words
-
-
-def _document_records(
-    encoder: ElmoEncoder, sentences: Iterator[list[str]], wanted: _Wanted, done: int
-) -> Iterator[tuple[Record, list[str]]]:
-    """Documents end at empty sentences, which are kept so that numbers stay those of the lines."""
-    number = 0
-    for empty, group in groupby(sentences, key=lambda words: not words):
-        document = list(group)
-        number += len(document)
-        if number <= done:
-            continue
-        for vectors, words in _unfinished(_embed_document(encoder, document, empty), document, done - number):
-            yield _record(words, vectors, wanted), words
-
-
-def _embed_document(encoder: ElmoEncoder, document: list[list[str]], empty: bool) -> Iterable[np.ndarray]:
-    return encoder.embed(document) if empty else next(encoder.embed_documents([document]))
-
-
-def _unfinished(
-    vectors: Iterable[np.ndarray], document: list[list[str]], negative: int
-) -> Iterator[tuple[np.ndarray, list[str]]]:
-    """The last sentences of a document; those before them were done in an earlier run."""
-    pairs = list(zip(vectors, document, strict=True))
-    yield from pairs[max(0, len(pairs) + negative) :]
-
-
-def _record(words: list[str], vectors: np.ndarray, wanted: _Wanted) -> Record:
-    from polyseme.embedding.layers import choose, pool
-    from polyseme.embedding.records import Record
-
-    chosen = choose(vectors, wanted.layers)
-    return Record(_shown(words, wanted), (pool(chosen, wanted.pool) if wanted.pool else chosen).astype(wanted.dtype))
-
-
-def _shown(words: list[str], wanted: _Wanted) -> list[str]:
-    from polyseme.text.vocabulary import BOS, EOS
-
-    return [BOS, *words, EOS] if wanted.boundaries else words
+    typer.echo(f"{output} written ({size(output.stat().st_size)})")

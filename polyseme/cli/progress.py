@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _EVERY = 0.1  # seconds between two drawings
 
 
+def size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count / 1e3:,.1f} kB"
+
+
 class Progress:
     """Counts sentences and words."""
 

@@ -1,19 +1,17 @@
-"""The two interfaces that everything else is written against.
+"""What everything else is written against.
 
-An `Embedder` gives vectors to anybody who has sentences. An `Encoder` is a network that a task can train through, and
-an `Embedder` too. ELMo, transformers and static vectors are encoders; a client of a server is an embedder only.
+An `Embedder` gives vectors to anybody who has sentences. An `Encoder` (in `encoder.py`) is a network that a task can
+train through, and an `Embedder` too.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from polyseme.errors import ConfigError, nearest
 
@@ -73,41 +71,3 @@ class Embedder(Protocol):
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
         """For each sentence, a list of words, an array (layers, words, dim), in order."""
         ...
-
-
-class Encoder(nn.Module, ABC):
-    """A network that gives word vectors, and through which gradients flow when asked."""
-
-    name: str
-    dim: int
-    num_layers: int
-    settings: EmbedSettings
-
-    @abstractmethod
-    def collate(self, sentences: Sequence[Sequence[str]]) -> Batch:
-        """Make sentences ready; cheap, and safe to do in a data loader's process."""
-
-    @abstractmethod
-    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - its own collate's batch
-        """All layers (B, L, T, D), zero where there is no word, and the mask (B, T)."""
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.parameters()).device
-
-    def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
-        """For each sentence, a list of words, an array (layers, words, dim), in order.
-
-        Sentences are taken as they are needed, a few thousand words ahead, so a stream of any length takes constant
-        memory. A sentence's vectors depend on nothing but the sentence.
-        """
-        from polyseme.embedding.embed import embed
-
-        return embed(self, sentences)
-
-    def embed_text(self, text: str) -> Iterator[Piece]:
-        """Split raw text into sentences and words and embed them; each word's place in the text is kept."""
-        from polyseme.embedding.embed import embed_text
-
-        return embed_text(self, text)

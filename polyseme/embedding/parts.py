@@ -26,7 +26,7 @@ from polyseme.embedding.records import Kind, Record
 from polyseme.errors import FormatError, OutputError
 from polyseme.files import UNFINISHED, replacing
 
-Fingerprint = Mapping[str, str | int]
+Fingerprint = Mapping[str, str | int | bool]
 
 PART_BYTES = 16 << 20
 PART_SENTENCES = 10_000

@@ -10,26 +10,23 @@ from typing import Any, Generic, TypeVar
 
 import torch
 import torch.multiprocessing as torch_processes
+from torch import nn
 
-from polyseme.embedding.interfaces import Encoder
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.errors import PolysemeError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Module = TypeVar("Module", bound=nn.Module)
 
 
-class Pool(Generic[Item, Result]):
-    """A function of an encoder and a window of items, done in other processes.
+class Pool(Generic[Module, Item, Result]):
+    """A function of an encoder (any module) and a window of items, done in other processes.
 
     Weights are put in shared memory, so they are there once. Processes are spawned, not forked: forking a process in
     which torch has begun to compute can hang. A script that uses them needs ``if __name__ == "__main__":``.
     """
 
-    def __init__(self, encoder: Encoder, work: Callable[[Encoder, list[Item]], list[Result]], workers: int) -> None:
-        if encoder.device.type != "cpu":
-            raise ConfigError(
-                f"workers={workers} is for the CPU; on {encoder.device} use one, and a larger word_budget"
-            )
+    def __init__(self, encoder: Module, work: Callable[[Module, list[Item]], list[Result]], workers: int) -> None:
         self.encoder, self.work, self.workers = encoder, work, workers
 
     def map(self, windows: Iterable[list[Item]]) -> Iterator[Result]:
@@ -54,7 +51,7 @@ class Pool(Generic[Item, Result]):
 _state: dict[str, Any] = {}
 
 
-def _start(encoder: Encoder, work: object, threads: int) -> None:
+def _start(encoder: nn.Module, work: object, threads: int) -> None:
     torch.set_num_threads(threads)
     _state.update(encoder=encoder, work=work)
 

@@ -223,13 +223,13 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
             ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY, "--layers", "1,2"],
             "2 weights, but there are 3 layers",
         ),
-        ([*EMBED, "--pool", "sum"], "pooling must be 'mean' or 'max'"),
-        ([*EMBED, "--pool", "max", "--layers", "all"], "choose it with"),
+        ([*EMBED, "--pool", "sum"], "pool must be mean or max"),
+        ([*EMBED, "--pool", "max", "--layers", "all"], "pooling makes one vector of one layer"),
         (
             ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY, "--pool", "max", "--boundaries"],
-            "leave --boundaries out",
+            "leave boundaries out",
         ),
-        ([*EMBED, "--dtype", "int8"], "--dtype must be float32"),
+        ([*EMBED, "--dtype", "int8"], "dtype must be float32"),
         ([*EMBED, "--workers", "0"], "workers must be a whole number"),
         ([*EMBED, "--device", "cuda:77"], "cannot be used here"),
         (

@@ -1,0 +1,116 @@
+"""Embedding that can be interrupted: from a stream of sentences to finished parts, from where the last run ended.
+
+Work goes by *units*: sentences that must be embedded together. A sentence is a unit of its own, or a document is one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from polyseme.embedding.layers import POOLINGS, LayerChoice, choose, pool
+from polyseme.embedding.parts import Parts
+from polyseme.embedding.records import Record
+from polyseme.errors import ConfigError, OutputError, nearest
+from polyseme.text.vocabulary import BOS, EOS
+
+Unit = list[list[str]]
+EmbedUnits = Callable[[Iterator[Unit]], Iterator[list[np.ndarray]]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is made of a sentence's vectors (layers, words, dim).
+
+    Attributes:
+        layers: Which of them, or what mixture.
+        pool: ``mean`` or ``max`` for one vector a sentence.
+        dtype: Of the numbers that are written.
+        boundaries: Whether the vectors come with those of the boundary words.
+    """
+
+    layers: LayerChoice = "all"
+    pool: str | None = None
+    dtype: str = "float32"
+    boundaries: bool = False
+
+    def __post_init__(self) -> None:
+        if self.dtype not in ("float32", "float16"):
+            raise ConfigError(f"dtype must be float32 or float16, not {self.dtype!r}")
+        if self.pool is None:
+            return
+        if self.pool not in POOLINGS:
+            raise ConfigError(f"pool must be mean or max, not {self.pool!r}.{nearest(self.pool, POOLINGS)}")
+        if self.boundaries:
+            raise ConfigError("pooling is over real words; leave boundaries out")
+        if self.layers == "all":
+            raise ConfigError(
+                "pooling makes one vector of one layer; choose top, average, a number or a mix for layers"
+            )
+
+    def record(self, words: list[str], vectors: np.ndarray) -> Record:
+        """A sentence as it is written."""
+        chosen = choose(vectors, self.layers)
+        return Record(self.shown(words), (pool(chosen, self.pool) if self.pool else chosen).astype(self.dtype))
+
+    def shown(self, words: list[str]) -> list[str]:
+        """The words for which there are vectors."""
+        return [BOS, *words, EOS] if self.boundaries else words
+
+
+def single_sentences(sentences: Iterable[list[str]]) -> Iterator[Unit]:
+    """Each sentence by itself."""
+    return ([words] for words in sentences)
+
+
+def documents(sentences: Iterable[list[str]]) -> Iterator[Unit]:
+    """Sentences up to an empty one. Empty ones are kept, as units, so that numbers stay those of the lines."""
+    return (list(group) for _, group in groupby(sentences, key=bool))
+
+
+def embed_into(
+    parts: Parts,
+    sentences: Iterable[list[str]],
+    into_units: Callable[..., Iterator[Unit]],
+    embed: EmbedUnits,
+    wanted: Wanted,
+) -> Iterator[list[str]]:
+    """Embed all sentences that are not among the parts yet, and give each when it has been taken."""
+    done = parts.done
+    begun: deque[tuple[Unit, int]] = deque()
+
+    def unfinished() -> Iterator[Unit]:
+        number = 0
+        for unit in into_units(_checked(sentences, parts, wanted)):
+            before, number = number, number + len(unit)
+            if number > done:
+                begun.append((unit, max(0, done - before)))
+                yield unit
+
+    for vectors in embed(unfinished()):
+        unit, skipped = begun.popleft()
+        for words, array in list(zip(unit, vectors, strict=True))[skipped:]:
+            parts.append([wanted.record(words, array)])
+            yield words
+    parts.flush()
+
+
+def _checked(sentences: Iterable[list[str]], parts: Parts, wanted: Wanted) -> Iterator[list[str]]:
+    """The same sentences, after a look whether those that are done are still what they were."""
+    done = parts.done
+    stored = parts.read()
+    number = -1
+    for number, words in enumerate(sentences):
+        if number < done and next(stored).words != wanted.shown(words):
+            raise OutputError(
+                f"sentence {number} of the input has changed since {parts.folder} was begun; use --overwrite"
+            )
+        yield words
+    if number + 1 < done:
+        raise OutputError(
+            f"the input has {number + 1} sentences, but {done} are done in {parts.folder}; use --overwrite"
+        )
