@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyseme.errors import FormatError
+from polyseme.errors import FormatError, InputError
 from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.model.config import PUBLISHED_FILTERS, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
@@ -55,17 +55,19 @@ def load(path: Path) -> StoredModel:
         config = _config(architecture, embedder, folder)
         weights = dict(_translate(config, embedder, encoder))
     except KeyError as error:
-        raise FormatError(
-            f"{folder}: {error.args[0]!r} is missing from the architecture file or the weights"
-        ) from error
+        source = "its default architecture" if architecture is DEFAULT else "the architecture file"
+        raise FormatError(f"{folder}: {error.args[0]!r}, expected by {source}, is missing") from error
     check_weights(config, weights, str(folder))
-    return StoredModel(config, weights, _words(folder, config), f"{NAME} ({folder.name})")
+    longest = architecture["token_embedder"].get("max_characters_per_token", 50) - 2
+    return StoredModel(config, weights, _words(folder, config, longest), f"{NAME} ({folder.name})")
 
 
 def _architecture(folder: Path) -> Mapping[str, Any]:
-    """The file that config.json names, by its last part only; else any in the folder; else the packaged default."""
+    """The file that config.json names, if it is in this folder; else any there; else the packaged default."""
     named = read_json(folder / "config.json").get("config_path") if (folder / "config.json").is_file() else None
-    candidates = [folder / Path(str(named)).name] if named else []
+    inside = (folder / str(named)).resolve()
+    candidates = [inside] if named and inside.is_relative_to(folder.resolve()) else []
+    candidates += [folder / Path(str(named)).name] if named else []
     candidates += sorted(file for file in folder.glob("*.json") if file.name != "config.json")
     for file in candidates:
         if file.is_file() and "token_embedder" in (found := read_json(file)):
@@ -141,15 +143,18 @@ def _translate(
             yield f"{name}.projection", encoder[f"{theirs}.state_projection.weight"].t().contiguous()
 
 
-def _words(folder: Path, config: BiLMConfig) -> WordEncoder:
+def _words(folder: Path, config: BiLMConfig, longest: int) -> WordEncoder:
     characters = vocabulary = None
     if config.input.characters:
         entries = _dictionary(folder / "char.dic", config.input.characters.num_characters)
         characters = DictionaryCharacters(entries, config.input.characters.max_characters, swapped=True)
     if config.input.num_words:
         entries = _dictionary(folder / "word.dic", config.input.num_words)
-        vocabulary = Vocabulary(entries, bos="<bos>", eos="<eos>", unk="<oov>")
-    return WordEncoder(characters, vocabulary)
+        try:
+            vocabulary = Vocabulary(entries, bos="<bos>", eos="<eos>", unk="<oov>")
+        except InputError as error:
+            raise FormatError(f"{folder / 'word.dic'}: {error}") from error
+    return WordEncoder(characters, vocabulary, longest)
 
 
 def _dictionary(path: Path, rows: int) -> tuple[str, ...]:

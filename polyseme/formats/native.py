@@ -75,7 +75,12 @@ def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrit
     check_absent(path, overwrite)
     with replacing_folder(path) as folder:
         if vocabulary:
-            settings["vocabulary"] = {"bos": vocabulary.bos, "eos": vocabulary.eos, "unk": vocabulary.unk}
+            settings["vocabulary"] = {
+                "bos": vocabulary.bos,
+                "eos": vocabulary.eos,
+                "unk": vocabulary.unk,
+                "longest": model.words.longest,
+            }
             vocabulary.save(folder / "vocabulary.txt")
         if isinstance(characters, DictionaryCharacters):
             lines = "".join(f"{character}\n" for character in characters.characters)
@@ -129,15 +134,17 @@ def _describe(characters: Characters | None) -> dict[str, Any] | None:
 
 
 def _load_words(folder: Path, settings: Mapping[str, Any], config: BiLMConfig) -> WordEncoder:
-    characters = vocabulary = None
+    characters = vocabulary = longest = None
     if config.input.characters:
         described = settings.get("characters")
         if not isinstance(described, dict):
             raise FormatError(f"{folder / 'config.json'}: characters should be a table of settings, not {described!r}")
         characters = _load_characters(folder, dict(described), config.input.characters.max_characters)
     if config.input.num_words:
-        vocabulary = Vocabulary.load(folder / "vocabulary.txt", **settings.get("vocabulary", {}))
-    return WordEncoder(characters, vocabulary)
+        special = {key: value for key, value in settings.get("vocabulary", {}).items() if key in ("bos", "eos", "unk")}
+        vocabulary = Vocabulary.load(folder / "vocabulary.txt", **special)
+        longest = settings.get("vocabulary", {}).get("longest")
+    return WordEncoder(characters, vocabulary, longest)
 
 
 def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int) -> Characters:

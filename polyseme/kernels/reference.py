@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 # Packed words whose input products are held at a time. It bounds the memory that a very long sentence needs;
 # the recurrence goes on across the seam, so the numbers do not depend on it.
@@ -112,10 +111,16 @@ def prepare_char_cnn(
         A function of character vectors (U, C, D), padded, and spelling lengths (U,), U at least one, giving (U, ΣK).
     """
     widest = max(weight.shape[2] for weight, _ in filters)
+    matrices = [(weight.shape[2], weight.flatten(1).t().contiguous(), bias) for weight, bias in filters]
 
     def convolve(spellings: Tensor) -> Tensor:
-        channels_first = spellings.transpose(1, 2)
-        return torch.cat([activation(F.conv1d(channels_first, w, b).amax(dim=2)) for w, b in filters], dim=1)
+        # As plain products: faster here than torch's convolution, which on a GPU would round to TF32 by default.
+        answers = []
+        for width, matrix, bias in matrices:
+            windows = spellings.unfold(1, width, 1)  # (U, places, D, width)
+            answer = windows.flatten(0, 1).flatten(1) @ matrix
+            answers.append(activation(answer.unflatten(0, windows.shape[:2]).amax(dim=1) + bias))
+        return torch.cat(answers, dim=1)
 
     def run(spellings: Tensor, lengths: Tensor) -> Tensor:
         # One window of nothing but padding stands for all further ones: shorter spellings need not be padded to the

@@ -42,10 +42,6 @@ class ByteCharacters:
         limit = self.max_characters - 2
         return len(word) * 4 > limit and len(word.encode("utf-8", "ignore")) > limit
 
-    def crop(self, word: str) -> str:
-        """The word as a vocabulary knows it: bytes are cropped in the spelling only, so it is the word itself."""
-        return word
-
     def encode(self, word: str) -> list[int]:
         """Spell one word."""
         if self.literal_boundaries and word in (BOS, EOS):
@@ -100,16 +96,13 @@ class DictionaryCharacters:
         """Whether the word is too long to be spelt out."""
         return len(word) > self.max_characters - 2
 
-    def crop(self, word: str) -> str:
-        """The word as far as it is spelt, which is also how its dictionary knows it."""
-        return word[: self.max_characters - 2]
-
     def encode(self, word: str) -> list[int]:
         """Spell one word; ``<bos>`` and ``<eos>`` are the boundaries wherever they stand."""
+        word = word[: self.max_characters - 2]
         if word in ("<bos>", "<eos>"):
             return self.encode_boundary(opening=word == "<bos>")
         unknown = self._ids["<oov>"]
-        return self._enclose([self._ids.get(character, unknown) for character in self.crop(word)])
+        return self._enclose([self._ids.get(character, unknown) for character in word])
 
     def encode_boundary(self, opening: bool) -> list[int]:
         """Spell the word that opens or closes a sentence."""

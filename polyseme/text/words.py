@@ -28,10 +28,17 @@ class EncodedWords:
 
 @dataclass(frozen=True)
 class WordEncoder:
-    """How one model reads words. At least one of the two parts is there."""
+    """How one model reads words. At least one of the two parts is there.
+
+    Attributes:
+        characters: How it spells.
+        vocabulary: How it numbers.
+        longest: Characters of a word by which it is looked up; ELMoForManyLangs crops words before that.
+    """
 
     characters: Characters | None = None
     vocabulary: Vocabulary | None = None
+    longest: int | None = None
 
     def encode(self, words: Sequence[str]) -> EncodedWords:
         """Encode the opening boundary, the closing boundary, and then the given words."""
@@ -42,8 +49,7 @@ class WordEncoder:
             lengths = np.array([len(spelling) for spelling in spellings])
             characters = pad(spellings, self.characters.max_characters, self.characters.padding)
         if self.vocabulary:
-            crop = self.characters.crop if self.characters else str
-            known = [self.vocabulary.bos, self.vocabulary.eos, *map(crop, words)]
+            known = [self.vocabulary.bos, self.vocabulary.eos, *(word[: self.longest] for word in words)]
             ids = np.array([self.vocabulary.id(word) for word in known])
         return EncodedWords(characters, lengths, ids)
 

@@ -172,7 +172,11 @@ def test_a_pickle_that_runs_code_is_not_opened(folder, tmp_path):
         ("word.dic", None, "word.dic cannot be read"),
         ("tiny.json", b"{", "tiny.json is not JSON"),
         ("tiny.json", b'{"token_embedder": {"name": "lstm"}, "encoder": {"name": "elmo"}}', "only the 'cnn' token"),
-        ("tiny.json", b'{"token_embedder": {"name": "cnn"}, "encoder": {"name": "elmo"}}', "'char_dim' is missing"),
+        (
+            "tiny.json",
+            b'{"token_embedder": {"name": "cnn"}, "encoder": {"name": "elmo"}}',
+            "'char_dim', expected by",
+        ),
     ],
 )
 def test_damaged_parts_are_named(folder, name, content, message):
@@ -189,3 +193,35 @@ def test_a_tensor_list_is_not_a_model(folder):
     torch.save([torch.zeros(3)], folder / "encoder.pkl")
     with pytest.raises(FormatError, match="should hold tensors by name, not list"):
         open_model(folder)
+
+
+def test_a_model_of_word_numbers_crops_before_it_looks_up(folder):
+    """Its reader crops to max_characters_per_token - 2 whether or not characters are used."""
+    architecture = json.loads((folder / "tiny.json").read_text())
+    architecture["token_embedder"]["char_dim"] = 0
+    (folder / "tiny.json").write_text(json.dumps(architecture))
+    tensors = torch.load(folder / "token_embedder.pkl", weights_only=True)
+    tensors["projection.weight"] = torch.randn(P, WORD)
+    torch.save(tensors, folder / "token_embedder.pkl")
+    lines = [f"{word}\t{i}\n" for i, word in enumerate([*WORDS[:5], "bankban", "\u3000"])]
+    (folder / "word.dic").write_text("".join(lines), "utf-8")
+    encoder = polyseme.load(folder)
+    known, other = encoder.embed_words(["bankbank", "bankbanks"])
+    np.testing.assert_array_equal(known, other)
+    assert np.abs(known - encoder.embed_words(["unknown"])[0]).max() > 0
+
+
+def test_the_architecture_may_lie_in_a_folder_inside(folder):
+    (folder / "configs").mkdir()
+    (folder / "tiny.json").rename(folder / "configs" / "tiny.json")
+    (folder / "config.json").write_text(json.dumps({"config_path": "configs/tiny.json"}))
+    assert polyseme.load(folder).dim == 2 * P
+    (folder / "config.json").write_text(json.dumps({"config_path": "../../elsewhere.json"}))
+    with pytest.raises(FormatError, match="expected by its default architecture"):
+        polyseme.load(folder)
+
+
+def test_a_word_twice_in_the_dictionary_is_told_with_its_file(folder):
+    (folder / "word.dic").write_text("".join(f"{w}\t{i}\n" for i, w in enumerate([*WORDS[:5], "the", "x"])))
+    with pytest.raises(FormatError, match=r"word\.dic"):
+        polyseme.load(folder)

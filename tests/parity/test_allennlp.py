@@ -8,6 +8,8 @@ import pytest
 import polyseme
 from polyseme.text.characters import published_ids
 
+# Random weights multiply rounding errors: in double precision both agree to 1e-14.
+TOLERANCE = 1e-5
 MODELS = ["bilm-relu", "bilm-tanh"]  # clips that bite; no clips, tanh, two highway layers
 
 
@@ -30,21 +32,21 @@ def test_every_layer_agrees_with_fresh_state(folder, batches, expected):
     encoder = polyseme.load(folder, boundaries=True)
     for i, batch in enumerate(batches):
         for j, vectors in enumerate(encoder.embed(batch)):
-            np.testing.assert_allclose(vectors, expected[f"fresh.{i}.{j}"], atol=2e-6)
+            np.testing.assert_allclose(vectors, expected[f"fresh.{i}.{j}"], atol=TOLERANCE)
 
 
 def test_every_layer_agrees_with_carried_state(folder, batches, expected):
     encoder = polyseme.load(folder, boundaries=True)
     for i, step in enumerate(encoder.embed_streams(batches)):
         for j, vectors in enumerate(step.vectors):
-            np.testing.assert_allclose(vectors, expected[f"carried.{i}.{j}"], atol=2e-6)
+            np.testing.assert_allclose(vectors, expected[f"carried.{i}.{j}"], atol=TOLERANCE)
 
 
 @pytest.mark.parametrize(("key", "norm"), [("mix", "none"), ("mix.norm", "allennlp")])
 def test_given_mix_weights_agree(folder, batches, expected, key, norm):
     layer = polyseme.ElmoLayer.from_pretrained(folder, scores=[0.5, -1.0, 2.0], layer_norm=norm).eval()
     vectors, mask = layer(batches[0])
-    np.testing.assert_allclose(vectors.numpy(), expected[key], atol=2e-6)
+    np.testing.assert_allclose(vectors.numpy(), expected[key], atol=TOLERANCE)
     np.testing.assert_array_equal(mask.numpy(), expected["mask"])
 
 

@@ -65,12 +65,12 @@ def test_any_string_is_spelt_within_the_limit(word, limit, whole):
 
 
 def test_a_dictionary_spells_by_characters_and_may_be_swapped():
-    plain = DictionaryCharacters((*MARKS, "a", "好"), max_characters=5)
+    plain = DictionaryCharacters((*MARKS, "a", "好"), max_characters=7)
     assert plain.encode("a好z") == [4, 6, 7, 2, 5]
-    assert plain.encode("aaaaaa") == [4, 6, 6, 6, 5]
-    assert plain.crops("aaaa")
-    assert not plain.crops("aaa")
-    assert plain.encode("<bos>") == plain.encode_boundary(opening=True) == [4, 0, 5]
+    assert plain.encode("aaaaaa") == [4, 6, 6, 6, 6, 6, 5]
+    assert plain.crops("aaaaaa")
+    assert not plain.crops("aaaaa")
+    assert plain.encode("<bos>") == plain.encode("<bos>x") == plain.encode_boundary(opening=True) == [4, 0, 5]
     assert DictionaryCharacters((*MARKS, "a"), swapped=True).encode("a") == [5, 6, 4]
 
 
@@ -90,5 +90,5 @@ def test_words_are_encoded_after_the_two_boundaries():
 
 def test_dictionaries_look_cropped_words_up():
     vocabulary = Vocabulary(["<bos>", "<eos>", "<oov>", "aaa"], bos="<bos>", eos="<eos>", unk="<oov>")
-    words = WordEncoder(DictionaryCharacters((*MARKS, "a"), max_characters=5), vocabulary)
+    words = WordEncoder(DictionaryCharacters((*MARKS, "a"), max_characters=5), vocabulary, longest=3)
     assert words.encode(["aaaaaaaa"]).ids.tolist() == [0, 1, 3]
