@@ -83,6 +83,8 @@ def replacing(path: Path) -> Iterator[Disk]:
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
+    if not path.name:
+        raise OutputError(f"{path} is no name for a new folder")
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -100,6 +102,14 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def make_folder(path: Path) -> None:
+    """A folder and those above it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be made: {error.strerror or error}") from error
 
 
 def check_absent(path: Path, overwrite: bool) -> None:

@@ -50,6 +50,8 @@ class ElmoLayer(nn.Module):
         layer_norm: LayerNorm = "none",
     ) -> None:
         super().__init__()
+        if not isinstance(encoder, ElmoEncoder):
+            raise ConfigError(f"ElmoLayer takes a loaded encoder, not {encoder!r:.60}; for a path use from_pretrained")
         if num_mixes < 1:
             raise ConfigError(f"num_mixes must be 1 or more; got {num_mixes}")
         self.encoder = encoder.requires_grad_(trainable)

@@ -68,7 +68,7 @@ def _name(path: Path) -> str:
 def _device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
-        torch.empty(0, device=found)
+        torch.empty(1, device=found).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ConfigError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
     return found

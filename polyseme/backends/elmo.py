@@ -83,19 +83,21 @@ class ElmoEncoder(Encoder):
             yield StreamStep(vectors, state)
 
     @torch.inference_mode()
-    def embed_words(self, words: Sequence[str]) -> np.ndarray:
+    def embed_words(self, words: Iterable[str]) -> np.ndarray:
         """Context-free vectors (words, dim): layer 0, without running the LSTM, for any list of words."""
-        budget = self.settings.word_budget
+        words, budget = list(words), self.settings.word_budget
         pieces = [self._embed_words(words[first : first + budget]) for first in range(0, len(words), budget)]
         return np.concatenate(pieces) if pieces else np.zeros((0, self.dim), dtype=self.settings.dtype)
 
     def fingerprint(self) -> str:
         """A SHA-256 of settings and weights: two encoders with the same one give the same vectors."""
         digest = hashlib.sha256(json.dumps(to_dict(self.bilm.config), sort_keys=True).encode())
-        digest.update(repr(self.words.characters).encode())
+        digest.update(repr((self.words.characters, self.words.longest)).encode())
+        for word in self.words.vocabulary or ():
+            digest.update(word.encode("utf-8", "backslashreplace") + b"\n")
         for name, tensor in self.bilm.state_dict().items():
             digest.update(name.encode())
-            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).data)
+            digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)
         return digest.hexdigest()
 
     def _collate(self, rows: Sequence[Sequence[Sequence[str]]]) -> WordBatch:
@@ -137,6 +139,8 @@ class ElmoEncoder(Encoder):
     @torch.inference_mode()
     def _stream_step(self, sentences: list[list[str]], state: BiLMState | None) -> tuple[list[np.ndarray], BiLMState]:
         streams = len(sentences)
+        if state is not None and _shapes(state) != _shapes(self.bilm.initial_state(0)):
+            raise InputError("the state is of a model of another shape")
         before = self.bilm.initial_state(streams) if state is None else _first_streams(state, streams)
         layers, after = self.bilm(self._collate([[words] for words in sentences]).to(self.device), before)
         if state is not None and state.hidden.shape[2] > streams:
@@ -161,6 +165,10 @@ def drop_boundaries(layers: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 
 def _enclose(places: Iterable[int]) -> list[int]:
     return [OPENING, *places, CLOSING]
+
+
+def _shapes(state: BiLMState) -> list[tuple[int, ...]]:
+    return [(layers, directions, width) for layers, directions, _, width in (part.shape for part in state)]
 
 
 def _first_streams(state: BiLMState, streams: int) -> BiLMState:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -44,6 +46,10 @@ def _options(
 
 def main() -> None:
     """Run a command; a fault that the user can mend is one line and exit status 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as gentle as Ctrl-C: what is finished is kept
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
     try:
         app()
     except PolysemeError as error:
@@ -54,6 +60,8 @@ def main() -> None:
         # The reader of our output has left, as `head` does: no fault of anybody's.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
+    except OSError as error:
+        _leave(f"error: {error}", 2)
 
 
 def _leave(message: str, status: int) -> None:

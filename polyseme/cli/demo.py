@@ -25,21 +25,19 @@ EXAMPLES = {
 
 
 def demo(
-    model: Annotated[
-        Path | None, typer.Option(help="A model of any format. [default: the one that ships]", show_default=False)
-    ] = None,
+    model: Annotated[Path | None, typer.Option(help="A model of any format.", show_default=False)] = None,
 ) -> None:
     """Show that a word's vector depends on its sentence."""
     from rich.console import Console
+    from rich.markup import escape
 
     from polyseme.loading import load
 
     console = Console(highlight=False)
     encoder = load(model)
     parameters = sum(weight.numel() for weight in encoder.parameters())
-    console.print(
-        f"[bold]{encoder.name}[/]: {encoder.num_layers} layers of {encoder.dim} dimensions, {parameters:,} parameters"
-    )
+    size = f"{encoder.num_layers} layers of {encoder.dim} dimensions, {parameters:,} parameters"
+    console.print(f"[bold]{escape(encoder.name)}[/]: {size}")
     for word, sentences in EXAMPLES.items():
         _show(console, encoder, word, sentences)
 

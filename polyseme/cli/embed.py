@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
 if TYPE_CHECKING:
@@ -61,18 +61,20 @@ def embed(
     from polyseme.embedding.job import Wanted, embed_into
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
-    from polyseme.embedding.layers import parse_choice
-    from polyseme.embedding.writers import check_suffix
+    from polyseme.embedding.layers import Mix, parse_choice
     from polyseme.text.corpus import expand, read_sentences
 
-    check_suffix(output)
-    check_absent(output, overwrite)
+    if _is_finished(output, resume, overwrite):
+        typer.echo(f"{output} is finished already")
+        return
     wanted = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
         raise ConfigError("--documents needs a sentence a line and blank lines between documents; leave --raw out")
-    expand(inputs)
+    if gamma != 1 and not isinstance(wanted.layers, Mix):
+        raise ConfigError("--gamma is the factor of a mix; give the mix with --layers, like 0.2,0.5,0.3")
+    sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
     from polyseme.loading import load
 
     settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget}
@@ -84,8 +86,27 @@ def embed(
         overwrite,
     )
     into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
-    _run(partial(embed_into, parts, read_sentences(inputs, raw), into_units, embed_units, wanted), parts, encoder)
+    units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
+    _run(partial(embed_into, parts, units, embed_units, wanted), parts, encoder)
     _finish(parts, output)
+
+
+def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
+    """Whether there is nothing left to resume; what cannot be written is refused."""
+    from polyseme.embedding.parts import parts_folder
+    from polyseme.embedding.writers import check_suffix
+
+    if resume and overwrite:
+        raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
+    check_suffix(output)
+    if resume and output.is_file() and not parts_folder(output).exists():
+        return True
+    check_absent(output, overwrite)
+    if output.is_dir():
+        raise OutputError(f"{output} cannot be written: it is a folder")
+    if not output.parent.is_dir():
+        raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
+    return False
 
 
 def _alone(encoder: ElmoEncoder) -> EmbedUnits:
@@ -98,7 +119,7 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     folder = parts_folder(output)
     if resume:
         return Parts.resume(folder, settings)
-    if overwrite and folder.exists():
+    if overwrite and folder.is_dir():
         Parts(folder).remove()
     return Parts.create(folder, settings)
 

@@ -27,11 +27,12 @@ def info(
         typer.echo(json.dumps({**facts, "config": to_dict(stored.config)}, indent=2))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=str(model), show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=escape(str(model)), show_header=False, title_justify="left", title_style="bold")
     for name, value in facts.items():
-        table.add_row(name, f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)
 
 
@@ -48,10 +49,14 @@ def _facts(stored: StoredModel) -> dict[str, str | int]:
         "dimensions": config.dim,
         "reads": " and ".join(config.directions),
         "words by": _input(stored),
-        "LSTM": f"{lstm.num_layers} layers of {lstm.cells:,} cells, {lstm.dim} dimensions a direction",
+        "LSTM": f"{_count(lstm.num_layers, 'layer')} of {lstm.cells:,} cells, {lstm.dim} dimensions a direction",
         "clipped": clips,
         "residual": "yes" if lstm.residual else "no",
     }
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _input(stored: StoredModel) -> str:
@@ -60,7 +65,7 @@ def _input(stored: StoredModel) -> str:
         unit = "UTF-8 bytes" if stored.words.characters and stored.words.characters.size == 261 else "characters"
         ways.append(
             f"spelling, up to {characters.max_characters - 2} {unit} through {characters.num_filters:,} filters "
-            f"and {characters.num_highway} highway layers"
+            f"and {_count(characters.num_highway, 'highway layer')}"
         )
     if stored.config.input.num_words:
         ways.append(f"a table of {stored.config.input.num_words:,} words")

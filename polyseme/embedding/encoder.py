@@ -82,7 +82,8 @@ def _embed_batch(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> list[n
     if training:
         encoder.eval()
     try:
-        layers, mask = encoder(encoder.collate(sentences).to(encoder.device))
+        with torch.autocast(encoder.device.type, enabled=False):  # a caller's autocast would change the numbers
+            layers, mask = encoder(encoder.collate(sentences).to(encoder.device))
     finally:
         if training:
             encoder.train()

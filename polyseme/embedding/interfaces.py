@@ -40,6 +40,8 @@ class EmbedSettings:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{name} must be a whole number of 1 or more; got {value!r}")
+        if not isinstance(self.boundaries, bool):
+            raise ConfigError(f"boundaries must be True or False, not {self.boundaries!r}")
         if self.dtype not in get_args(ArrayType):
             near = nearest(str(self.dtype), get_args(ArrayType))
             raise ConfigError(f"dtype must be 'float32' or 'float16', not {self.dtype!r}.{near}")

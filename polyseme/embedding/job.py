@@ -55,7 +55,12 @@ class Wanted:
     def record(self, words: list[str], vectors: np.ndarray) -> Record:
         """A sentence as it is written."""
         chosen = choose(vectors, self.layers)
-        return Record(self.shown(words), (pool(chosen, self.pool) if self.pool else chosen).astype(self.dtype))
+        pooled = pool(chosen, self.pool) if self.pool else chosen
+        try:
+            with np.errstate(over="raise"):
+                return Record(self.shown(words), pooled.astype(self.dtype))
+        except FloatingPointError:
+            raise ConfigError(f"there are values beyond {self.dtype}; use float32, or a smaller gamma") from None
 
     def shown(self, words: list[str]) -> list[str]:
         """The words for which there are vectors."""
@@ -72,20 +77,14 @@ def documents(sentences: Iterable[list[str]]) -> Iterator[Unit]:
     return (list(group) for _, group in groupby(sentences, key=bool))
 
 
-def embed_into(
-    parts: Parts,
-    sentences: Iterable[list[str]],
-    into_units: Callable[..., Iterator[Unit]],
-    embed: EmbedUnits,
-    wanted: Wanted,
-) -> Iterator[list[str]]:
+def embed_into(parts: Parts, units: Iterable[Unit], embed: EmbedUnits, wanted: Wanted) -> Iterator[list[str]]:
     """Embed all sentences that are not among the parts yet, and give each when it has been taken."""
     done = parts.done
     begun: deque[tuple[Unit, int]] = deque()
 
     def unfinished() -> Iterator[Unit]:
         number = 0
-        for unit in into_units(_checked(sentences, parts, wanted)):
+        for unit in _checked(units, parts, wanted):
             before, number = number, number + len(unit)
             if number > done:
                 begun.append((unit, max(0, done - before)))
@@ -99,18 +98,15 @@ def embed_into(
     parts.flush()
 
 
-def _checked(sentences: Iterable[list[str]], parts: Parts, wanted: Wanted) -> Iterator[list[str]]:
-    """The same sentences, after a look whether those that are done are still what they were."""
-    done = parts.done
+def _checked(units: Iterable[Unit], parts: Parts, wanted: Wanted) -> Iterator[Unit]:
+    """The same units, after a look whether the sentences that are done are still what they were."""
     stored = parts.read()
-    number = -1
-    for number, words in enumerate(sentences):
-        if number < done and next(stored).words != wanted.shown(words):
-            raise OutputError(
-                f"sentence {number} of the input has changed since {parts.folder} was begun; use --overwrite"
-            )
-        yield words
-    if number + 1 < done:
-        raise OutputError(
-            f"the input has {number + 1} sentences, but {done} are done in {parts.folder}; use --overwrite"
-        )
+    done, number = parts.done, 0
+    for unit in units:
+        for words in unit:
+            if number < done and next(stored).words != wanted.shown(words):
+                raise OutputError(f"sentence {number} has changed since {parts.folder} was begun; use --overwrite")
+            number += 1
+        yield unit
+    if number < done:
+        raise OutputError(f"the input has {number} sentences, but {parts.folder} has {done}; use --overwrite")

@@ -20,10 +20,14 @@ class Mix:
     weights: tuple[float, ...]
     gamma: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not self.weights or not np.isfinite([*self.weights, self.gamma]).all():
+            raise ConfigError(f"a mix needs weights, and finite ones; got {self.weights} and gamma {self.gamma}")
+
     @classmethod
     def from_scores(cls, scores: Sequence[float], gamma: float = 1.0) -> Mix:
         """From weights before the softmax, as `ScalarMix` and AllenNLP's ``scalar_mix_parameters`` hold them."""
-        powers = np.exp(np.asarray(scores, dtype=np.float64) - max(scores))
+        powers = np.exp(np.asarray(scores, dtype=np.float64) - max(scores, default=0))
         return cls(tuple(float(power) for power in powers / powers.sum()), float(gamma))
 
 
@@ -38,10 +42,10 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
             raise ConfigError(f"the mix has {len(choice.weights)} weights, but there are {layers} layers")
         weights = np.asarray(choice.weights, dtype=np.float32) * np.float32(choice.gamma)
         return np.tensordot(weights, vectors.astype(np.float32), axes=1).astype(vectors.dtype)
-    if isinstance(choice, int):
+    if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
         if not 0 <= choice < layers:
             raise ConfigError(f"there is no layer {choice}: the layers are 0 to {layers - 1}; 'top' is the last")
-        return vectors[choice]
+        return vectors[int(choice)]
     if choice == "all":
         return vectors
     if choice == "top":
@@ -56,7 +60,7 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
 def pool(vectors: np.ndarray, how: str) -> np.ndarray:
     """One vector for a sentence, over its words: ``mean`` or ``max``; zeros for a sentence without words."""
     if how not in POOLINGS:
-        raise ConfigError(f"pooling must be 'mean' or 'max', not {how!r}.{nearest(how, POOLINGS)}")
+        raise ConfigError(f"pooling must be 'mean' or 'max', not {how!r}.{nearest(str(how), POOLINGS)}")
     if vectors.shape[-2] == 0:
         return np.zeros((*vectors.shape[:-2], vectors.shape[-1]), dtype=vectors.dtype)
     if how == "max":
@@ -69,12 +73,12 @@ def parse_choice(text: str, gamma: float = 1.0) -> LayerChoice:
     if text in NAMES:
         return text
     try:
-        if "," in text:
-            return Mix(_weights(text.split(",")), gamma)
-        return int(text)
+        weights = _weights(text.split(",")) if "," in text else None
+        number = int(text) if weights is None else 0
     except ValueError:
         known = "all, top, average, a layer's number, or weights like 0.2,0.5,0.3"
         raise ConfigError(f"layers must be {known}; got {text!r}.{nearest(text, NAMES)}") from None
+    return number if weights is None else Mix(weights, gamma)
 
 
 def _weights(parts: Sequence[str]) -> tuple[float, ...]:

@@ -57,7 +57,9 @@ class Parts:
         except OSError as error:
             raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from error
         if any(path.suffix != UNFINISHED for path in folder.iterdir()):
-            raise OutputError(f"{folder} holds an earlier run: continue it with --resume, or remove the folder")
+            raise OutputError(
+                f"{folder} holds an earlier run: --resume continues it, --overwrite forgets it, or remove the folder"
+            )
         with replacing(folder / "fingerprint.json") as file:
             file.write(json.dumps(dict(fingerprint), indent=2).encode())
         return cls(folder)

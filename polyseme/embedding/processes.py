@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -52,8 +55,17 @@ _state: dict[str, Any] = {}
 
 
 def _start(encoder: nn.Module, work: object, threads: int) -> None:
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     _state.update(encoder=encoder, work=work)
+
+
+def _leave_with_parent() -> None:
+    """A parent that is killed cannot tell; without this its workers would wait for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run(window: list[Any]) -> list[Any]:

@@ -13,6 +13,8 @@ def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
     """Lists of words, or a sentence about what is wrong."""
     if isinstance(sentences, str):
         raise InputError(_bare_string("there came", sentences))
+    if not isinstance(sentences, Iterable):
+        raise InputError(f"sentences should be lists of words, not {type(sentences).__name__}")
     return (_check_sentence(words, number) for number, words in enumerate(sentences))
 
 

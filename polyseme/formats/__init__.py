@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from polyseme.errors import FormatError
+from polyseme.errors import FormatError, PolysemeError
 from polyseme.formats import archive, bilm_hdf5, many_langs, native
 from polyseme.formats.stored import StoredModel
 
@@ -43,6 +43,12 @@ def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel
     if module is None:
         tried = "; ".join(f"{module.NAME}: {module.LOOKS_FOR}" for module in _FORMATS)
         raise FormatError(f"{shown} is no model that polyseme can open. Looked for {tried}")
-    if module is bilm_hdf5:
-        return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)
-    return module.load(path)
+    try:
+        if module is bilm_hdf5:
+            return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)
+        return module.load(path)
+    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError) as error:
+        # Formats check what people get wrong; a file that was tampered with can be wrong in any way.
+        if isinstance(error, PolysemeError):
+            raise
+        raise FormatError(f"{shown} cannot be read as {module.NAME}: {error}") from error

@@ -14,6 +14,7 @@ from typing import IO, NamedTuple
 
 from polyseme.errors import FormatError
 
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error)
 MAX_MEMBERS = 1_000
 MAX_BYTES = 16 << 30
 
@@ -43,7 +44,9 @@ def unpacked(path: Path) -> Iterator[Path]:
                         f"{path} holds more than {MAX_MEMBERS} files or {MAX_BYTES >> 30} GiB; unpack it by hand"
                     )
                 _extract(member, folder, path)
-        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError) as error:
+        except FormatError:
+            raise
+        except (*_DAMAGE, EOFError, OSError, RuntimeError, LookupError, ValueError) as error:
             raise FormatError(f"{path} cannot be unpacked: {error}") from error
         yield folder
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from polyseme.errors import ConfigError, FormatError, require
-from polyseme.files import check_absent, replacing
+from polyseme.files import check_absent, make_folder, replacing
 from polyseme.formats.bilm_table import Entry, entries
 from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
 from polyseme.formats.json_file import read_json
@@ -75,16 +75,17 @@ def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
         raise ConfigError(f"bilm-tf adds 1 to the forget gate's bias; this model adds {model.config.lstm.forget_bias}")
     h5py = require("h5py", "hdf5")
     options = options_path(path)
-    for file in (path, options):
+    vocabulary = [path.with_name("vocab.txt")] if model.words.vocabulary else []
+    for file in (path, options, *vocabulary):
         check_absent(file, overwrite)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with replacing(options) as file:
         file.write((json.dumps(_options(model.config)) + "\n").encode())
     with replacing(path) as disk, h5py.File(disk, "w") as file:
         for entry in entries(model.config):
             file[entry.theirs] = entry.join(*(model.weights[name].numpy() for name in entry.ours))
     if model.words.vocabulary:
-        model.words.vocabulary.save(path.with_name("vocab.txt"))
+        model.words.vocabulary.save(*vocabulary)
 
 
 def options_path(weights: Path) -> Path:
@@ -119,13 +120,21 @@ def _find_weights(path: Path) -> Path | None:
     if path.suffix in SUFFIXES and path.is_file() and _has_lstm(path):
         return path
     folder = path if path.is_dir() else path.parent
-    found = [file for file in sorted(folder.iterdir()) if file.suffix in SUFFIXES and _has_lstm(file)]
+    found = [file for file in sorted(folder.iterdir()) if file.suffix in SUFFIXES and _may_have_lstm(file)]
     if path.suffix == ".json":
         found = [file for file in found if options_path(file).name == path.name] or found
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
         raise FormatError(f"{path}: several files hold LSTM weights ({names}); name the one you mean")
     return found[0] if found else None
+
+
+def _may_have_lstm(path: Path) -> bool:
+    """The same of a file that nobody named; one that cannot be read is not it, unless it is the only one."""
+    try:
+        return _has_lstm(path)
+    except FormatError:
+        return len(list(path.parent.glob("*.h*5"))) == 1
 
 
 def _has_lstm(path: Path) -> bool:

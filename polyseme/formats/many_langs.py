@@ -80,8 +80,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FormatError(f"{path} is not a plain file of tensors and is not opened: {reason}") from error
+        raise FormatError(f"{path} is not a plain file of tensors, so it is not opened") from error
     if not isinstance(tensors, Mapping) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise FormatError(f"{path} should hold tensors by name, not {type(tensors).__name__}")
     return {str(name): tensor.float() for name, tensor in tensors.items()}

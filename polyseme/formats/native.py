@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from polyseme.errors import FormatError
+from polyseme.errors import FormatError, OutputError
 from polyseme.files import check_absent, replacing_folder
 from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel, check_weights
@@ -72,7 +72,9 @@ def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrit
     settings["model"] = to_dict(model.config)
     characters, vocabulary = model.words.characters, model.words.vocabulary
     settings["characters"] = _describe(characters)
+    path = path.resolve()
     check_absent(path, overwrite)
+    _check_replaceable(path)
     with replacing_folder(path) as folder:
         if vocabulary:
             settings["vocabulary"] = {
@@ -91,6 +93,13 @@ def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrit
             file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in sorted(folder.iterdir())
         }
         (folder / "manifest.json").write_text(json.dumps({"files": manifest}, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_replaceable(path: Path) -> None:
+    """What is overwritten is a model or an empty folder; anything else is somebody's work."""
+    files = {"config.json", "model.safetensors", "vocabulary.txt", "characters.txt", "manifest.json"}
+    if path.exists() and not (path.is_dir() and all(inside.name in files for inside in path.iterdir())):
+        raise OutputError(f"{path} is no model of ours, so it is not overwritten; choose another name")
 
 
 def _folder(path: Path) -> Path:
@@ -163,8 +172,8 @@ def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int
 def _verify(folder: Path) -> None:
     """Compare every file with the manifest."""
     manifest = read_json(folder / "manifest.json").get("files")
-    if not isinstance(manifest, dict):
-        raise FormatError(f"{folder / 'manifest.json'} should list files")
+    if not isinstance(manifest, dict) or not manifest.keys() >= {"config.json", "model.safetensors"}:
+        raise FormatError(f"{folder / 'manifest.json'} should list config.json and model.safetensors")
     for name, expected in manifest.items():
         file = folder / Path(name).name
         if not file.is_file():

@@ -118,7 +118,8 @@ def prepare_char_cnn(
         answers = []
         for width, matrix, bias in matrices:
             windows = spellings.unfold(1, width, 1)  # (U, places, D, width)
-            answer = windows.flatten(0, 1).flatten(1) @ matrix
+            rows = windows.flatten(0, 1).flatten(1)
+            answer = (pad_rows(rows, steady_rows(matrix)) @ matrix)[: len(rows)]
             answers.append(activation(answer.unflatten(0, windows.shape[:2]).amax(dim=1) + bias))
         return torch.cat(answers, dim=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any, Literal, TypeVar
 from polyseme.errors import ConfigError, nearest
 
 Direction = Literal["forward", "backward"]
+MAX_LAYERS = 100  # far beyond any model; a damaged file may say anything
 PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 T = TypeVar("T")
@@ -37,6 +39,7 @@ class CharCnnConfig:
             raise ConfigError(
                 f"max_characters is {self.max_characters}, but the widest filter reads {widest} characters"
             )
+        _within(self, "num_highway", 0, MAX_LAYERS)
         if self.activation not in ("relu", "tanh"):
             raise ConfigError(f"activation must be 'relu' or 'tanh', not {self.activation!r}")
 
@@ -88,13 +91,14 @@ class LstmConfig:
 
     def __post_init__(self) -> None:
         _positive(self, "cells", "dim")
-        if self.num_layers < 0:
-            raise ConfigError(f"num_layers must be 0 or more; got {self.num_layers}")
+        _within(self, "num_layers", 0, MAX_LAYERS)
+        if not math.isfinite(self.forget_bias):
+            raise ConfigError(f"forget_bias must be a finite number; got {self.forget_bias}")
         if not self.projected and self.cells != self.dim:
             raise ConfigError(f"without a projection cells ({self.cells}) and dim ({self.dim}) must be equal")
         for name in ("cell_clip", "output_clip"):
             clip = getattr(self, name)
-            if clip is not None and clip <= 0:
+            if clip is not None and not 0 < clip < math.inf:
                 raise ConfigError(f"{name} must be above 0, or null for none; got {clip}")
 
 
@@ -178,6 +182,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
     if origin is tuple and isinstance(value, list | tuple):
         item = typing.get_args(wanted)
         kinds = [item[0]] * len(value) if item[-1] is Ellipsis else item
+        if len(kinds) != len(value):
+            raise ConfigError(f"{where} must be {len(kinds)} values, not {value!r}")
         return tuple(_value(kind, entry, where) for kind, entry in zip(kinds, value, strict=True))
     if origin is float and type(value) is int:
         return float(value)
@@ -185,6 +191,11 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
     if type(value) is not expected:
         raise ConfigError(f"{where} must be {getattr(expected, '__name__', expected)}, not {value!r}")
     return value
+
+
+def _within(config: object, name: str, least: int, most: int) -> None:
+    if not least <= getattr(config, name) <= most:
+        raise ConfigError(f"{name} must be {least} to {most}; got {getattr(config, name)}")
 
 
 def _positive(config: object, *names: str) -> None:

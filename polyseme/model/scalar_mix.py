@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -39,6 +40,8 @@ class ScalarMix(nn.Module):
         super().__init__()
         if scores is not None and len(scores) != num_layers:
             raise ConfigError(f"a mix of {num_layers} layers needs {num_layers} scores; got {len(scores)}")
+        if not all(map(math.isfinite, [*(scores or ()), gamma])):
+            raise ConfigError(f"scores and gamma must be finite; got {scores} and {gamma}")
         if layer_norm != "none" and layer_norm not in _EPSILON:
             known = ["none", *_EPSILON]
             raise ConfigError(

@@ -11,7 +11,7 @@ one higher and a row of zeros stands for "no word here", is made by `published_i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -69,7 +69,7 @@ class DictionaryCharacters:
         swapped: Spell the beginning with ``<eow>`` and the end with ``<bow>``, as ELMoForManyLangs always has.
     """
 
-    characters: tuple[str, ...] = field(repr=False)
+    characters: tuple[str, ...]
     max_characters: int = 50
     swapped: bool = False
 

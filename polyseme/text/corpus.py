@@ -99,6 +99,8 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
     if str(path) == "-":
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
+            raise InputError("-: standard input is closed; give a file, or pipe text in.")
         return cast("io.BufferedReader", sys.stdin.buffer)
     open_file = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst}.get(Path(path).suffix, open)
     return cast("io.BufferedReader", open_file(path, "rb"))

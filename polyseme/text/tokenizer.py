@@ -67,6 +67,10 @@ _STARTERS = _listed(
     "Also Its His Her Their My Our Your What Why How Who Where After Before Since Although Though So Then To With "
     "From By Some Many Most One Or Please Thanks Yes Here Let Do Is Are"
 )
+_MONTHS = _listed(
+    "Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember "
+    "január február március április május június július augusztus szeptember október november december"
+)
 _INITIAL = "[A-Za-zÀ-ÖØ-ÞΑ-ΩА-ЯЁІЇЄ]"
 
 _ALONE = "。！？｡．"  # end a sentence even where no space follows
@@ -110,6 +114,8 @@ def _period_ends_sentence(text: str, start: int, period: int, following: str) ->
         return False
     if word in _ABBREVIATIONS or _ABBREVIATED.fullmatch(word):
         return following in _STARTERS
+    if word.isdigit() and len(word) < 3 and following in _MONTHS:
+        return False  # Am 3. Oktober
     if word.isdigit() and period - start < 12 and before.strip() == word:
         return False  # the number of a list's item
     # Before a small letter, a short word is likely an abbreviation that the lists lack; a long one is careless writing.

@@ -199,11 +199,15 @@ def test_resuming_on_a_changed_text_is_refused(call, tmp_path, monkeypatch):
     assert outcome.status == 2
     assert "line 4 is not UTF-8" in outcome.err
     text.write_text("one a\nTWO b\nthree c\nfour\n")
-    assert "sentence 1 of the input has changed" in call("embed", text, *out, "--resume").err
+    assert "sentence 1 has changed since" in call("embed", text, *out, "--resume").err
+    text.write_text("one a\n")
+    assert "the input has 1 sentences, but" in call("embed", text, *out, "--resume").err
     text.write_text("one a\ntwo b\nthree c\nfour\n")
+    assert "say one of them" in call("embed", text, *out, "--resume", "--overwrite").err
     assert "begun with other settings" in call("embed", text, *out, "--resume", "--layers", "top").err
     assert call("embed", text, *out, "--resume").status == 0
     assert len(list(polyseme.read_vectors(tmp_path / "v.npz"))) == 4
+    assert "is finished already" in call("embed", text, *out, "--resume").out
 
 
 EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
@@ -214,10 +218,17 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
     [
         (["embed", "missing.txt", "-o", "v.h5", "--model", TINY], "missing.txt: no such file"),
         (["embed", "corpus.txt", "-o", "v.txt", "--model", TINY], "expected a file that ends in .h5, .hdf5"),
-        (["embed", "corpus.txt", "-o", "no/v.h5", "--model", TINY], "no/v.h5.parts"),
+        (["embed", "corpus.txt", "-o", "no/v.h5", "--model", TINY], "there is no folder no"),
         (["embed", "corpus.txt", "-o", "v.h5", "--model", "nowhere"], "nowhere does not exist"),
         (["embed", "corpus.txt", "-o", "v.h5", "--model", "corpus.txt"], "is no model that polyseme can open"),
         ([*EMBED, "--layers", "topp"], "Did you mean 'top'"),
+        ([*EMBED, "--gamma", "2"], "--gamma is the factor of a mix"),
+        ([*EMBED, "--layers", "1,1,1", "--gamma", "nan"], "finite"),
+        ([*EMBED, "--layers", "1,1,1", "--gamma", "1e9", "--dtype", "float16"], "values beyond float16"),
+        ([*EMBED, "--documents", "--raw"], "leave --raw out"),
+        ([*EMBED, "--device", "meta"], "cannot be used here"),
+        (["convert", TINY, "/", "--overwrite"], "so it is not overwritten"),
+        (["convert", TINY, "/proc/x/w.hdf5"], "cannot be made"),
         ([*EMBED, "--layers", "7"], "there is no layer 7"),
         (
             ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY, "--layers", "1,2"],
@@ -308,3 +319,25 @@ def test_a_reader_that_leaves_is_no_fault():
     code = f"{sys.executable} -m polyseme info {TINY} | head -c 1"
     outcome = subprocess.run(["bash", "-c", f"set -o pipefail; {code}"], capture_output=True, text=True, check=False)
     assert "Traceback" not in outcome.stderr
+
+
+def test_documents_end_with_their_file(call, tmp_path):
+    (tmp_path / "a.txt").write_text("He sat .\n")
+    (tmp_path / "b.txt").write_text("The bank .\n")
+    out = tmp_path / "v.npz"
+    call("embed", tmp_path / "a.txt", tmp_path / "b.txt", "-o", out, "--model", TINY, "--documents")
+    alone = polyseme.load(TINY).embed([["He", "sat", "."], ["The", "bank", "."]])
+    for one, other in zip(polyseme.read_vectors(out), alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_output_inside_the_input_folder_is_not_read(call, tmp_path):
+    (tmp_path / "a.txt").write_text("He sat .\n")
+    assert call("embed", tmp_path, "-o", tmp_path / "v.npz", "--model", TINY).status == 0
+    assert len(list(polyseme.read_vectors(tmp_path / "v.npz"))) == 1
+
+
+def test_brackets_in_names_are_shown_as_they_are(call, tmp_path):
+    call("convert", TINY, tmp_path / "m[bold]odel")
+    assert "m[bold]odel" in call("demo", "--model", tmp_path / "m[bold]odel").out
+    assert "m[bold]odel" in call("info", tmp_path / "m[bold]odel").out.replace("\n", "")

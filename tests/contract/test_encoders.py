@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import make_encoder
 
+import polyseme
 from polyseme.backends.elmo import ElmoEncoder
 from polyseme.embedding.interfaces import EmbedSettings
+from polyseme.errors import InputError
 from polyseme.model import CharCnnConfig, join
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", "bank", "of", "river", "."]
@@ -67,7 +69,7 @@ def test_a_sentence_alone_equals_itself_in_any_company(any_encoder):
         any_encoder.settings = EmbedSettings(word_budget=budget)
         for order in (SENTENCES, SENTENCES[::-1]):
             for words, vectors in zip(order, any_encoder.embed(order), strict=True):
-                np.testing.assert_allclose(vectors, together[SENTENCES.index(words)], rtol=0, atol=1e-6)
+                np.testing.assert_array_equal(vectors, together[SENTENCES.index(words)])
 
 
 def test_forward_half_ignores_what_follows_and_backward_half_what_precedes(any_encoder):
@@ -204,3 +206,42 @@ def test_a_very_long_sentence_equals_one_pass():
         patch.setattr("polyseme.kernels.reference.CHUNK_WORDS", 10**9)
         layers, _ = reference(reference.collate([words]))
     np.testing.assert_allclose(vectors, layers[0].numpy(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tiny", "bilm-relu", "bilm-tanh"])
+def test_words_encoded_a_few_at_a_time_are_the_same_bits(fixtures, name):
+    """Small filters make small products, which are computed in another order unless they are filled up."""
+    encoder = polyseme.load(fixtures / name)
+    words = [f"{chr(97 + number % 26) * (number % 11)}{number}" for number in range(300)]
+    expected = encoder.embed_words(words)
+    for step in (1, 7, 50):
+        pieces = [encoder.embed_words(words[first : first + step]) for first in range(0, len(words), step)]
+        np.testing.assert_array_equal(np.concatenate(pieces), expected)
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda e: e.embed(None), lambda e: e.embed_documents([None]), lambda e: e.collate("words")]
+)
+def test_what_is_no_list_is_refused(encoder, wrong):
+    with pytest.raises(InputError):
+        list(wrong(encoder))
+
+
+def test_a_state_of_another_model_is_refused(encoder):
+    (step,) = make_encoder(cells=9).embed_streams([[["He"]]])
+    with pytest.raises(InputError, match="another shape"):
+        list(encoder.embed_streams([[["He"]]], step.state))
+
+
+def test_a_fingerprint_tells_words_and_weights_apart():
+    words = ["<S>", "</S>", "<UNK>", "a", "b"]
+    prints = [make_encoder(words=words).fingerprint(), make_encoder(words=[*words[:3], "b", "a"]).fingerprint()]
+    prints += [make_encoder().fingerprint(), make_encoder(seed=1).fingerprint(), make_encoder().half().fingerprint()]
+    assert len(set(prints)) == 5
+    assert make_encoder().fingerprint() == prints[2]
+
+
+def test_autocast_around_it_changes_nothing(encoder):
+    expected = next(encoder.embed([["He", "sat"]]))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        np.testing.assert_array_equal(next(encoder.embed([["He", "sat"]])), expected)

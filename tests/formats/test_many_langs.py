@@ -156,7 +156,7 @@ def test_a_pickle_that_runs_code_is_not_opened(folder, tmp_path):
             return (open, (str(tmp_path / "sprung"), "w"))
 
     (folder / "encoder.pkl").write_bytes(pickle.dumps({"weight": Trap()}, protocol=2))
-    with pytest.raises(FormatError, match=r"encoder\.pkl is not a plain file of tensors and is not opened"):
+    with pytest.raises(FormatError, match=r"encoder\.pkl is not a plain file of tensors, so it is not opened"):
         open_model(folder)
     assert not (tmp_path / "sprung").exists()
 

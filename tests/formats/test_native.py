@@ -1,3 +1,4 @@
+import hashlib
 import json
 
 import numpy as np
@@ -78,7 +79,12 @@ def test_an_existing_folder_is_kept_unless_told(tmp_path):
     with pytest.raises(OutputError, match="exists already"):
         native.save(store(make_encoder()), target)
     assert (target / "mine.txt").read_text() == "keep me"
-    native.save(store(make_encoder()), target, overwrite=True)
+    with pytest.raises(OutputError, match="is no model of ours, so it is not overwritten"):
+        native.save(store(make_encoder()), target, overwrite=True)
+    assert (target / "mine.txt").read_text() == "keep me"
+    (target / "mine.txt").unlink()
+    for _ in range(2):
+        native.save(store(make_encoder()), target, overwrite=True)
     assert sorted(file.name for file in target.iterdir()) == ["config.json", "manifest.json", "model.safetensors"]
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
@@ -106,7 +112,8 @@ def edit(folder, change, remanifest=True):
     (folder / "config.json").write_text(json.dumps(settings))
     if remanifest:
         manifest = json.loads((folder / "manifest.json").read_text())
-        del manifest["files"]["config.json"]
+        data = (folder / "config.json").read_bytes()
+        manifest["files"]["config.json"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -138,6 +145,9 @@ def test_a_missing_file_is_named(folder):
         (lambda s: s["model"]["lstm"].update(num_layers=3), FormatError, "'lstms.0.2.input' is missing"),
         (lambda s: s["model"]["lstm"].update(num_layers=1), FormatError, "has no place for"),
         (lambda s: s["model"].update(dropout=1), ConfigError, "has no setting 'dropout'"),
+        (lambda s: s["model"]["lstm"].update(num_layers=10**7), ConfigError, "num_layers must be 0 to 100"),
+        (lambda s: s["model"]["lstm"].update(cell_clip=float("nan")), ConfigError, "cell_clip must be above 0"),
+        (lambda s: s["model"]["input"]["characters"].update(filters=[[1, 2, 3]]), ConfigError, "must be 2 values"),
         (lambda s: s.update(version=99), FormatError, "should say format 'polyseme' version 1"),
         (lambda s: s.update(model=None), ConfigError, "must be a table of settings"),
         (lambda s: s.update(characters={"unit": "runes"}), FormatError, "'bytes' or 'dictionary', not 'runes'"),
@@ -168,7 +178,13 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path, value):
 
 
 def test_settings_that_are_not_json_are_told(folder):
-    edit(folder, lambda _: None)
-    (folder / "config.json").write_bytes(b"\x89PNG\r\n")
+    (folder / "manifest.json").write_bytes(b"\x89PNG\r\n")
     with pytest.raises(FormatError, match="is not JSON"):
+        open_model(folder)
+
+
+@pytest.mark.parametrize("files", [{}, {"config.json": 5, "model.safetensors": 5}, []])
+def test_a_manifest_that_says_nothing_is_refused(folder, files):
+    (folder / "manifest.json").write_text(json.dumps({"files": files}))
+    with pytest.raises(FormatError, match=r"manifest|cannot be read as polyseme"):
         open_model(folder)

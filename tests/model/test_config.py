@@ -52,7 +52,7 @@ def test_wrong_settings_are_refused_by_name(change, message):
         (lambda: InputConfig(4, None), "got neither"),
         (lambda: InputConfig(4, None, num_words=3, word_dim=5, projected=False), "must be as many as dim"),
         (lambda: LstmConfig(4, 3, projected=False), "must be equal"),
-        (lambda: LstmConfig(4, 3, num_layers=-1), "num_layers must be 0 or more"),
+        (lambda: LstmConfig(4, 3, num_layers=-1), "num_layers must be 0 to 100"),
     ],
 )
 def test_contradictions_are_refused(make, message):

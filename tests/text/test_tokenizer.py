@@ -162,3 +162,7 @@ def test_hostile_repetition_is_no_trap(unit):
     """Quadratic time would show here as a test that does not end."""
     text = unit * (100_000 // len(unit))
     assert sum(len(sentence.words) for sentence in tokenize(text)) <= len(text)
+
+
+def test_a_german_date_does_not_end_a_sentence():
+    assert len(list(tokenize("Am 3. Oktober war es kalt. Dann kam der Schnee."))) == 2
