@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 # Packed words whose input products are held at a time. It bounds the memory that a very long sentence needs;
 # the recurrence goes on across the seam, so the numbers do not depend on it.
@@ -111,17 +112,9 @@ def prepare_char_cnn(
         A function of character vectors (U, C, D), padded, and spelling lengths (U,), U at least one, giving (U, ΣK).
     """
     widest = max(weight.shape[2] for weight, _ in filters)
-    matrices = [(weight.shape[2], weight.flatten(1).t().contiguous(), bias) for weight, bias in filters]
 
     def convolve(spellings: Tensor) -> Tensor:
-        # As plain products: faster here than torch's convolution, which on a GPU would round to TF32 by default.
-        answers = []
-        for width, matrix, bias in matrices:
-            windows = spellings.unfold(1, width, 1)  # (U, places, D, width)
-            rows = windows.flatten(0, 1).flatten(1)
-            answer = (pad_rows(rows, steady_rows(matrix)) @ matrix)[: len(rows)]
-            answers.append(activation(answer.unflatten(0, windows.shape[:2]).amax(dim=1) + bias))
-        return torch.cat(answers, dim=1)
+        return torch.cat([activation(_largest_answers(spellings, *pair)) for pair in filters], dim=1)
 
     def run(spellings: Tensor, lengths: Tensor) -> Tensor:
         # One window of nothing but padding stands for all further ones: shorter spellings need not be padded to the
@@ -151,6 +144,18 @@ def pad_rows(rows: Tensor, count: int) -> Tensor:
     """At least so many rows; the added ones are zero."""
     missing = count - len(rows)
     return rows if missing <= 0 else torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])
+
+
+def _largest_answers(spellings: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Each filter's largest answer (U, K).
+
+    On a CPU torch's convolution rounds as it did for the peers, which keeps us nearest to their numbers. On a GPU it
+    would round to TF32, so plain products over windows of characters take its place.
+    """
+    if not spellings.is_cuda:
+        return F.conv1d(spellings.transpose(1, 2), weight, bias).amax(dim=2)
+    windows = spellings.unfold(1, weight.shape[2], 1)  # (U, places, D, width)
+    return (windows.flatten(2) @ weight.flatten(1).t()).amax(dim=1) + bias
 
 
 def _chunks(sizes: Sequence[int], backward: bool) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
