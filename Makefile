@@ -16,7 +16,7 @@ check: $(STAMP)  ## style, types, architecture
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
-	@$(BIN)/lint-imports --no-cache | tail -n 8
+	@$(BIN)/lint-imports --no-cache
 
 format: $(STAMP)
 	@$(BIN)/ruff check --fix .
