@@ -152,6 +152,7 @@ import polyseme.embedding.parts as parts
 parts.PART_SENTENCES = 7
 append = Parts.append
 signal_name = sys.argv.pop(1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit its being ignored
 
 
 def deadly(self, records, signal_name=signal_name):

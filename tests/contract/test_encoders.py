@@ -197,11 +197,11 @@ def test_any_strings_can_be_words(sentences):
 
 
 def test_a_very_long_sentence_equals_one_pass():
-    encoder = make_encoder()
+    encoder = make_encoder(num_layers=1)
     words = [f"w{number % 97}" for number in range(100_000)]
     (vectors,) = encoder.embed([words])
-    assert vectors.shape == (3, 100_000, 12)
-    reference = make_encoder()
+    assert vectors.shape == (2, 100_000, 12)
+    reference = make_encoder(num_layers=1)
     with torch.inference_mode(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyseme.kernels.reference.CHUNK_WORDS", 10**9)
         layers, _ = reference(reference.collate([words]))
