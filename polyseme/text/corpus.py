@@ -50,13 +50,6 @@ def read_sentences(paths: Paths, raw: bool) -> Iterator[list[str]]:
                 yield from (line.split() for line in lines)
 
 
-def read_lines(paths: Paths) -> Iterator[str]:
-    """Lines of all files in turn, without their ends."""
-    for source in expand(paths):
-        with open_text(source) as lines:
-            yield from lines
-
-
 def expand(paths: Paths) -> list[Source]:
     """The files meant: each file, all files below a folder, all that match a pattern; sorted, without hidden ones."""
     if isinstance(paths, str | PathLike):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from polyseme.errors import InputError, MissingExtraError
 from polyseme.text import corpus
-from polyseme.text.corpus import expand, open_text, read_lines, read_sentences
+from polyseme.text.corpus import expand, open_text, read_sentences
 
 COMPRESS = {".txt": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 if importlib.util.find_spec("zstandard"):
@@ -79,7 +79,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
 
 def test_standard_input_is_a_file_and_stays_open(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO("\ufeffgrün\r\n".encode()))))
-    assert list(read_lines("-")) == ["grün"]
+    assert list(read_sentences("-", raw=False)) == [["grün"]]
     assert not sys.stdin.closed
 
 
@@ -141,7 +141,7 @@ def test_folders_and_patterns_stand_for_their_files(tmp_path):
 def test_a_relative_pattern_works(tmp_path, monkeypatch):
     write(tmp_path / "a.txt", "a")
     monkeypatch.chdir(tmp_path)
-    assert list(read_lines(["*.txt"])) == ["a"]
+    assert list(read_sentences(["*.txt"], raw=False)) == [["a"]]
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path):
