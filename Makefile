@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check format clean
+.PHONY: demo test check format bench clean
 
 demo: $(STAMP)  ## the model on the classic examples
 	@echo "No trained model ships yet: these are random weights, so the numbers show that context counts, not what words mean."
@@ -22,8 +22,11 @@ format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+bench: $(STAMP)  ## speed on this CPU, beside what else is there; options in BENCH, see benchmarks/speed.py
+	@$(BIN)/python benchmarks/speed.py $(BENCH)
+
 # constraints.txt pins what was tested; the package itself asks only for lower bounds.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt hatch_build.py polyseme/kernels/native.c
 	@echo "Setting up .venv (once; a few minutes) ..."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"

@@ -58,10 +58,7 @@ def prepare_lstmp(
     The function returned takes packed inputs (N, P), sizes, and the state before the first step (the last word's, when
     going backward); it gives packed outputs (N, P) and the state after the final step.
     """
-    cells = weights.bias.shape[0] // 4
-    opener = torch.zeros_like(weights.bias)
-    opener[cells : 2 * cells] = forget_bias
-    bias = weights.bias + opener
+    bias = opened_bias(weights.bias, forget_bias)
     projection = weights.projection
     steady = steady_rows(*(weight for weight in (weights.recurrent, projection) if weight is not None))
 
@@ -126,6 +123,14 @@ def prepare_char_cnn(
         return torch.cat(answers)[torch.argsort(order)]
 
     return run
+
+
+def opened_bias(bias: Tensor, forget_bias: float) -> Tensor:
+    """The bias with what is added to the forget gate's."""
+    cells = len(bias) // 4
+    opener = torch.zeros_like(bias)
+    opener[cells : 2 * cells] = forget_bias
+    return bias + opener
 
 
 def add_product(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
