@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.embedding.batching import WINDOW, compute_in_order, windows
+from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.embedding.interfaces import Batch, EmbedSettings, Piece
-from polyseme.embedding.processes import Pool
+from polyseme.embedding.processes import Pool, one_ahead
 from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import ConfigError, InputError
 from polyseme.text.tokenizer import Sentence, tokenize
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+WORD_BUDGET = 1024  # where nobody says otherwise
 
 
 class Encoder(nn.Module, ABC):
@@ -40,19 +47,68 @@ class Encoder(nn.Module, ABC):
         """Where the weights are."""
         return next(self.parameters()).device
 
+    @property
+    def word_budget(self) -> int:
+        """Words computed at a time."""
+        return self.settings.word_budget or WORD_BUDGET
+
+    def check_precision(self) -> None:
+        """Refuse a precision that this encoder cannot compute in where it is."""
+        if self.settings.precision != "float32":
+            raise ConfigError(
+                f"{self.name} computes in float32; precision={self.settings.precision!r} is for ELMo models"
+            )
+
+    def prepare(self) -> None:
+        """Do now what would else be done at the first batch."""
+        return
+
+    def begin_batch(self, sentences: Sequence[Sequence[str]]) -> Callable[[], Sequence[np.ndarray]]:
+        """Begin to embed some sentences in one pass; what is returned waits for their vectors and gives them.
+
+        `embed` calls it with as many sentences as the budget allows, and for the next ones before it waits.
+        """
+        return partial(list, self._embed_batch(sentences))
+
+    @torch.inference_mode()
+    def _embed_batch(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        training = self.training
+        if training:
+            self.eval()
+        try:
+            with torch.autocast(self.device.type, enabled=False):  # a caller's autocast would change the numbers
+                layers, mask = self(self.collate(sentences).to(self.device))
+        finally:
+            if training:
+                self.train()
+        array = layers.to(getattr(torch, self.settings.dtype)).cpu().numpy()
+        lengths = mask.sum(dim=1).tolist()
+        return [np.array(array[row, :, :length]) for row, length in enumerate(lengths)]
+
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
         """For each sentence, a list of words, an array (layers, words, dim), in order.
 
         Sentences are taken as they are needed, a few thousand words ahead, so a stream of any length takes constant
         memory. A sentence's vectors depend on nothing but the sentence.
         """
-        ahead = windows(check_sentences(sentences), size, WINDOW * self.settings.word_budget)
-        workers = self.settings.workers
-        if workers == 1:
-            return (vectors for window in ahead for vectors in _embed_window(self, window))
-        if self.device.type != "cpu":
+        ahead = self._windows(sentences)
+        workers, on_cpu = self.settings.workers, self.device.type == "cpu"
+        if workers > 1 and not on_cpu:
             raise ConfigError(f"workers={workers} is for the CPU; on {self.device} use one, and a larger word_budget")
-        return Pool(self, _embed_window, workers).map(ahead)
+        if workers > 1:
+            self.prepare()  # once, to be shared
+            return Pool(self, _embed_window, workers).map(ahead)
+        if not on_cpu:
+            return one_ahead(partial(_embed_window, self), ahead)
+        return (vectors for window in ahead for vectors in _embed_window(self, window))
+
+    def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
+        """Sentences, some thousand words at a time, as `_beginning` takes them."""
+        return windows(check_sentences(sentences), size, window_words(self.word_budget))
+
+    def _beginning(self, window: list[Any]) -> Callable[[list[Any]], Callable[[], Sequence[np.ndarray]]]:
+        """How to begin batches of a window."""
+        return self.begin_batch
 
     def embed_text(self, text: str) -> Iterator[Piece]:
         """Split raw text into sentences and words and embed them; each word's place in the text is kept."""
@@ -69,24 +125,40 @@ class Encoder(nn.Module, ABC):
 
         return (Piece(*read.popleft(), vectors) for vectors in self.embed(sentences()))
 
+    def embed_documents(self, documents: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[np.ndarray]]:
+        """Embed sentences in the context of their document; only ELMo carries its state on and can."""
+        raise ConfigError(f"{self.name} reads each sentence by itself; only an ELMo model embeds whole documents")
 
-def _embed_window(encoder: Encoder, window: list[list[str]]) -> list[np.ndarray]:
+    def misread(self, words: Sequence[str]) -> Counter[str]:
+        """Words of a sentence that the model cannot read as they are, by what happens to them: ``cropped`` and so on.
+
+        A count may be zero. What is counted can be said as "3 words were ...".
+        """
+        return Counter()
+
+    def remarks(self) -> list[str]:
+        """What is worth saying after words were embedded."""
+        return []
+
+    def describe(self) -> dict[str, str | int]:
+        """What a person wants to know of the model, by name."""
+        parameters = sum(weight.numel() for weight in self.parameters())
+        return {"parameters": parameters, "layers of vectors": self.num_layers, "dimensions": self.dim}
+
+    def fingerprint(self) -> str:
+        """A SHA-256 of settings and weights: two encoders with the same one give the same vectors."""
+        digest = hashlib.sha256(type(self).__name__.encode())
+        hash_weights(digest, self.state_dict())
+        return digest.hexdigest()
+
+
+def hash_weights(digest: _Hash, weights: Mapping[str, Tensor]) -> None:
+    """Add names and bytes to a digest."""
+    for name, tensor in weights.items():
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+
+
+def _embed_window(encoder: Encoder, window: list[Any]) -> list[np.ndarray]:
     """The vectors of some sentences, computed in batches of like length."""
-    return compute_in_order(window, size, encoder.settings.word_budget, lambda batch: _embed_batch(encoder, batch))
-
-
-@torch.inference_mode()
-def _embed_batch(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-    """The vectors of some sentences in one pass."""
-    training = encoder.training
-    if training:
-        encoder.eval()
-    try:
-        with torch.autocast(encoder.device.type, enabled=False):  # a caller's autocast would change the numbers
-            layers, mask = encoder(encoder.collate(sentences).to(encoder.device))
-    finally:
-        if training:
-            encoder.train()
-    array = layers.to(getattr(torch, encoder.settings.dtype)).cpu().numpy()
-    lengths = mask.sum(dim=1).tolist()
-    return [np.array(array[row, :, :length]) for row, length in enumerate(lengths)]
+    return compute_in_order(window, size, encoder.word_budget, encoder._beginning(window))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,36 +17,48 @@ from polyseme.errors import ConfigError, nearest
 
 B = TypeVar("B", bound="Batch")
 ArrayType = Literal["float32", "float16"]
+Precision = Literal["float32", "tf32", "bfloat16", "float16", "int8"]
 
 
 @dataclass(frozen=True)
 class EmbedSettings:
-    """How an encoder embeds. Budget and workers change nothing but time and memory.
+    """How an encoder embeds. Budget, cache and workers change nothing but time and memory.
 
     Attributes:
-        word_budget: Words computed at a time. More is faster up to a point, and takes more memory.
+        word_budget: Words computed at a time. More is faster up to a point, and takes more memory. None: what suits the
+            device.
         boundaries: Keep the vectors of the words that open and close a sentence, as first and last of each.
         dtype: Of the arrays.
+        precision: Of the computation. ``int8`` is for the CPU, the shorter floats are for a GPU; all but ``float32``
+            trade exactness for speed.
+        cache_words: Words whose context-free vectors are kept from one call to the next. None: what suits the device.
         workers: Processes that embed side by side on a CPU; each holds the model's weights in common.
     """
 
-    word_budget: int = 1024
+    word_budget: int | None = None
     boundaries: bool = False
     dtype: ArrayType = "float32"
+    precision: Precision = "float32"
+    cache_words: int | None = None
     workers: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("word_budget", "workers"):
+        for name, least in (("word_budget", 1), ("workers", 1), ("cache_words", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{name} must be a whole number of 1 or more; got {value!r}")
+            if value is None and name != "workers":
+                continue
+            if not isinstance(value, int) or value < least:
+                raise ConfigError(f"{name} must be a whole number of {least} or more; got {value!r}")
         if not isinstance(self.boundaries, bool):
             raise ConfigError(f"boundaries must be True or False, not {self.boundaries!r}")
-        if self.dtype not in get_args(ArrayType):
-            near = nearest(str(self.dtype), get_args(ArrayType))
-            raise ConfigError(f"dtype must be 'float32' or 'float16', not {self.dtype!r}.{near}")
+        for name, known in (("dtype", get_args(ArrayType)), ("precision", get_args(Precision))):
+            value = getattr(self, name)
+            if value not in known:
+                choices = ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
+                raise ConfigError(f"{name} must be {choices}, not {value!r}.{nearest(str(value), known)}")
 
 
+@runtime_checkable
 class Batch(Protocol):
     """Sentences made ready for an encoder; what is inside is the encoder's affair."""
 

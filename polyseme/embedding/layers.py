@@ -9,7 +9,16 @@ import numpy as np
 
 from polyseme.errors import ConfigError, nearest
 
-NAMES = ("all", "top", "average")
+# The six ways of the BERT paper (its table 7) to make features: the layers that each takes. Layer 0 is no hidden layer.
+STRATEGIES = {
+    "embeddings": slice(0, 1),
+    "second-to-last": slice(-2, -1),
+    "last": slice(-1, None),
+    "weighted-sum-last-four": slice(-4, None),
+    "concat-last-four": slice(-4, None),
+    "weighted-sum-all": slice(1, None),
+}
+NAMES = ("all", "top", "average", *STRATEGIES)
 POOLINGS = ("mean", "max")
 
 
@@ -35,7 +44,11 @@ LayerChoice = str | int | Mix
 
 
 def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
-    """``all`` gives (layers, words, dim); ``top``, ``average``, a layer's number or a `Mix` give (words, dim)."""
+    """``all`` gives (layers, words, dim); ``top``, ``average``, a layer's number or a `Mix` give (words, dim).
+
+    So do the names in `STRATEGIES`, but ``concat-last-four``, which gives (words, 4 · dim). A weighted sum has even
+    weights here; a task learns them, by a `ScalarMix` over the layers in `layers_of`.
+    """
     layers = vectors.shape[0]
     if isinstance(choice, Mix):
         if len(choice.weights) != layers:
@@ -51,10 +64,26 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
     if choice == "top":
         return vectors[-1]
     if choice == "average":
-        return vectors.astype(np.float32).mean(axis=0).astype(vectors.dtype)
+        return _average(vectors)
+    if choice in STRATEGIES:
+        taken = vectors[layers_of(choice, layers)]
+        return np.concatenate(taken, axis=-1) if choice == "concat-last-four" else _average(taken)
     raise ConfigError(
         f"layers must be one of {', '.join(NAMES)}, a number or a mix, not {choice!r}.{nearest(str(choice), NAMES)}"
     )
+
+
+def layers_of(strategy: str, num_layers: int) -> slice:
+    """The layers that one of the `STRATEGIES` takes of a model with so many, layer 0 among them."""
+    if strategy not in STRATEGIES:
+        known = ", ".join(STRATEGIES)
+        raise ConfigError(f"the strategies are {known}; there is no {strategy!r}.{nearest(strategy, STRATEGIES)}")
+    first, end, _ = STRATEGIES[strategy].indices(num_layers)
+    if first >= end or (first == 0 and strategy not in ("embeddings", "last")):
+        raise ConfigError(
+            f"{strategy!r} needs more layers than this model's {num_layers}, and layer 0 is no hidden one"
+        )
+    return slice(first, end)
 
 
 def pool(vectors: np.ndarray, how: str) -> np.ndarray:
@@ -69,16 +98,20 @@ def pool(vectors: np.ndarray, how: str) -> np.ndarray:
 
 
 def parse_choice(text: str, gamma: float = 1.0) -> LayerChoice:
-    """A layer choice as typed: ``all``, ``top``, ``average``, ``1``, or the weights of a mix, ``0.2,0.5,0.3``."""
+    """A layer choice as typed: a name (``all``, ``last``), a number, or the weights of a mix, ``0.2,0.5,0.3``."""
     if text in NAMES:
         return text
     try:
         weights = _weights(text.split(",")) if "," in text else None
         number = int(text) if weights is None else 0
     except ValueError:
-        known = "all, top, average, a layer's number, or weights like 0.2,0.5,0.3"
+        known = f"{', '.join(NAMES)}, a layer's number, or weights like 0.2,0.5,0.3"
         raise ConfigError(f"layers must be {known}; got {text!r}.{nearest(text, NAMES)}") from None
     return number if weights is None else Mix(weights, gamma)
+
+
+def _average(vectors: np.ndarray) -> np.ndarray:
+    return vectors.astype(np.float32).mean(axis=0).astype(vectors.dtype)
 
 
 def _weights(parts: Sequence[str]) -> tuple[float, ...]:

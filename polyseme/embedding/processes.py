@@ -1,4 +1,4 @@
-"""Several processes that embed side by side; results come back in order."""
+"""Embedding beside the caller, in other processes or in a thread; results come back in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Generic, TypeVar
 
@@ -36,19 +36,31 @@ class Pool(Generic[Module, Item, Result]):
         """Results of all windows, in order; a few windows are under way at a time."""
         threads = max(1, torch.get_num_threads() // self.workers)
         context = torch_processes.get_context("spawn")
-        running: deque[Future[list[Result]]] = deque()
         pool = ProcessPoolExecutor(self.workers, context, _start, (self.encoder, self.work, threads))
         try:
-            for window in windows:
-                running.append(pool.submit(_run, window))
-                if len(running) > self.workers + 1:
-                    yield from running.popleft().result()
-            while running:
-                yield from running.popleft().result()
+            yield from _map(pool, _run, windows, self.workers + 1)
         except BrokenProcessPool as error:
             raise PolysemeError("a worker process died (killed, or out of memory?); use fewer workers") from error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def one_ahead(work: Callable[[list[Item]], list[Result]], windows: Iterable[list[Item]]) -> Iterator[Result]:
+    """Results of all windows, in order; a thread keeps a device busy while the caller reads the next window."""
+    return _map(ThreadPoolExecutor(1), work, windows, 1)
+
+
+def _map(
+    pool: Executor, work: Callable[[list[Item]], list[Result]], windows: Iterable[list[Item]], ahead: int
+) -> Iterator[Result]:
+    running: deque[Future[list[Result]]] = deque()
+    try:
+        for window in windows:
+            running.append(pool.submit(work, window))
+            if len(running) > ahead:
+                yield from running.popleft().result()
+        while running:
+            yield from running.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 _state: dict[str, Any] = {}

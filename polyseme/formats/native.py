@@ -27,6 +27,7 @@ from polyseme.errors import FormatError, OutputError
 from polyseme.files import check_absent, replacing_folder
 from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel, check_weights
+from polyseme.memory import give_back
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import Vocabulary
@@ -60,6 +61,7 @@ def load(path: Path) -> StoredModel:
         raise FormatError(f"{folder / 'model.safetensors'} cannot be read: {error}") from error
     weights = _unpack(stored)
     check_weights(config, weights, str(folder / "model.safetensors"))
+    give_back(*weights.values())
     words = _load_words(folder, settings, config)
     precision, origin = str(settings.get("precision", "fp32")), str(settings.get("made_from", ""))
     return StoredModel(config, weights, words, "polyseme folder", precision, origin)

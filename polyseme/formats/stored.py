@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from polyseme.errors import FormatError, nearest
 from polyseme.model.bilm import BiLM
@@ -52,6 +54,15 @@ def check_finite(tensor: Tensor, what: str) -> None:
         raise FormatError(f"{what} holds values that are not finite (NaN or infinity); the file is damaged")
 
 
+class _WithoutStart(TorchFunctionMode):
+    """Leaves out the start values of weights, which are about to be replaced; on "meta" they would load a compiler."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return (kwargs or {}).get("tensor", args[0] if args else None)
+        return func(*args, **(kwargs or {}))
+
+
 def _skeleton(config: BiLMConfig) -> BiLM:
-    with torch.device("meta"):
+    with torch.device("meta"), _WithoutStart():
         return BiLM(config)

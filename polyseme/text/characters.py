@@ -13,11 +13,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from polyseme.errors import FormatError
 from polyseme.text.vocabulary import BOS, EOS
+
+
+class Spellings(NamedTuple):
+    """Words as arrays."""
+
+    ids: np.ndarray  # (words, characters), padded
+    lengths: np.ndarray  # (words,) ids before padding
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,25 @@ class ByteCharacters:
             if self.whole_characters:
                 spelling = spelling.decode("utf-8", "ignore").encode("utf-8")
         return [self.begin, *spelling, self.end]
+
+    def encode_all(self, words: Sequence[str]) -> Spellings:
+        """Spell many words at once; quicker than one by one."""
+        if self.literal_boundaries and not {BOS, EOS}.isdisjoint(words):
+            return _pad([self.encode(word) for word in words], self.max_characters, self.padding)
+        spellings = [word.encode("utf-8", "ignore") for word in words]
+        limit = self.max_characters - 2
+        lengths = np.fromiter(map(len, spellings), np.int64, len(spellings))
+        for number, word in enumerate(words) if (lengths > limit).any() else ():
+            if lengths[number] > limit:
+                spellings[number] = bytes(self.encode(word)[1:-1])
+                lengths[number] = len(spellings[number])
+        inside = np.frombuffer(b"".join(spellings), np.uint8)
+        ids = np.full((len(words), self.max_characters), self.padding, np.int64)
+        ids[:, 0] = self.begin
+        columns = np.arange(len(inside)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        ids[np.repeat(np.arange(len(words)), lengths), columns + 1] = inside
+        ids[np.arange(len(words)), lengths + 1] = self.end
+        return Spellings(ids, lengths + 2)
 
     def encode_boundary(self, opening: bool) -> list[int]:
         """Spell the word that opens or closes a sentence."""
@@ -104,6 +131,10 @@ class DictionaryCharacters:
         unknown = self._ids["<oov>"]
         return self._enclose([self._ids.get(character, unknown) for character in word])
 
+    def encode_all(self, words: Sequence[str]) -> Spellings:
+        """Spell many words."""
+        return _pad([self.encode(word) for word in words], self.max_characters, self.padding)
+
     def encode_boundary(self, opening: bool) -> list[int]:
         """Spell the word that opens or closes a sentence."""
         return self._enclose([self._ids["<bos>" if opening else "<eos>"]])
@@ -116,12 +147,11 @@ class DictionaryCharacters:
 Characters = ByteCharacters | DictionaryCharacters
 
 
-def pad(spellings: Sequence[Sequence[int]], width: int, padding: int) -> np.ndarray:
-    """Spellings as one array (words, width)."""
+def _pad(spellings: Sequence[Sequence[int]], width: int, padding: int) -> Spellings:
     padded = np.full((len(spellings), width), padding, dtype=np.int64)
     for row, spelling in enumerate(spellings):
         padded[row, : len(spelling)] = spelling
-    return padded
+    return Spellings(padded, np.array([len(spelling) for spelling in spellings], dtype=np.int64))
 
 
 def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -> np.ndarray:
@@ -129,6 +159,5 @@ def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) 
     characters = ByteCharacters(max_characters, whole_characters=False, literal_boundaries=True)
     ids = np.zeros((len(sentences), max(map(len, sentences), default=0), max_characters), dtype=np.int64)
     for row, words in enumerate(sentences):
-        spellings = [characters.encode(word) for word in words]
-        ids[row, : len(words)] = pad(spellings, max_characters, characters.padding) + 1
+        ids[row, : len(words)] = characters.encode_all(words).ids + 1
     return ids

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.text.characters import Characters, pad
+from polyseme.text.characters import Characters
 from polyseme.text.vocabulary import Vocabulary
 
 
-@dataclass(frozen=True)
-class EncodedWords:
+class EncodedWords(NamedTuple):
     """Distinct words as arrays, the two sentence boundaries first.
 
     Attributes:
@@ -44,10 +44,11 @@ class WordEncoder:
         """Encode the opening boundary, the closing boundary, and then the given words."""
         characters = lengths = ids = None
         if self.characters:
-            spellings = [self.characters.encode_boundary(opening) for opening in (True, False)]
-            spellings += [self.characters.encode(word) for word in words]
-            lengths = np.array([len(spelling) for spelling in spellings])
-            characters = pad(spellings, self.characters.max_characters, self.characters.padding)
+            characters, lengths = self.characters.encode_all(["", "", *words])
+            for row, opening in enumerate((True, False)):
+                spelling = self.characters.encode_boundary(opening)
+                characters[row, : len(spelling)] = spelling
+                lengths[row] = len(spelling)
         if self.vocabulary:
             known = [self.vocabulary.bos, self.vocabulary.eos, *(word[: self.longest] for word in words)]
             ids = np.array([self.vocabulary.id(word) for word in known])

@@ -2,14 +2,17 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from models import make_encoder
 
 from polyseme.embedding.batching import batches, compute_in_order, windows
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.embedding.layers import Mix, choose, parse_choice, pool
+from polyseme.embedding.layers import STRATEGIES, Mix, choose, layers_of, parse_choice, pool
+from polyseme.embedding.sentences import numbered_windows
 from polyseme.errors import ConfigError, InputError
+from polyseme.model.scalar_mix import ScalarMix
 
 VECTORS = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
 
@@ -93,6 +96,49 @@ def test_layers_are_chosen():
     np.testing.assert_allclose(choose(VECTORS, Mix((0.5, 0.5, 0.0), gamma=2)), VECTORS[0] + VECTORS[1])
 
 
+def test_the_bert_paper_s_six_strategies():
+    vectors = np.random.default_rng(0).normal(size=(6, 4, 2)).astype(np.float32)
+    expected = {
+        "embeddings": vectors[0],
+        "second-to-last": vectors[4],
+        "last": vectors[5],
+        "weighted-sum-last-four": vectors[2:].mean(axis=0),
+        "concat-last-four": np.concatenate([vectors[2], vectors[3], vectors[4], vectors[5]], axis=1),
+        "weighted-sum-all": vectors[1:].mean(axis=0),
+    }
+    assert list(STRATEGIES) == list(expected)
+    for name, chosen in expected.items():
+        np.testing.assert_allclose(choose(vectors, parse_choice(name)), chosen, rtol=0, atol=1e-6)
+        assert choose(vectors[:, :0], name).shape == (0, chosen.shape[1])
+
+
+def test_a_task_learns_the_weights_of_the_layers_that_a_strategy_takes():
+    assert [layers_of(name, 13) for name in STRATEGIES] == [
+        slice(0, 1),
+        slice(11, 12),
+        slice(12, 13),
+        slice(9, 13),
+        slice(9, 13),
+        slice(1, 13),
+    ]
+    layers, mask = torch.randn(2, 13, 5, 3), torch.ones(2, 5, dtype=torch.bool)
+    last_four = layers_of("weighted-sum-last-four", 13)
+    mixed = ScalarMix(num_layers=4)(layers[:, last_four], mask)
+    torch.testing.assert_close(mixed, layers[:, 9:].mean(dim=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "layers"),
+    [("second-to-last", 2), ("weighted-sum-last-four", 4), ("concat-last-four", 4), ("weighted-sum-all", 1)],
+)
+def test_strategies_that_need_more_layers_are_refused(name, layers):
+    with pytest.raises(ConfigError, match="needs more layers"):
+        layers_of(name, layers)
+    assert layers_of(name, layers + 1).start == 1
+    with pytest.raises(ConfigError, match="Did you mean 'concat-last-four'"):
+        layers_of("concat-last-for", 13)
+
+
 @pytest.mark.parametrize("choice", [3, -1, "topp", Mix((1.0,)), 1.5])
 def test_layers_that_are_not_there_are_refused(choice):
     with pytest.raises(ConfigError):
@@ -129,7 +175,45 @@ def test_batches_hold_everything_once_and_stay_within_the_budget(sizes, budget):
 
 @given(st.lists(st.integers(1, 30)), st.integers(1, 50))
 def test_results_come_in_the_order_of_the_items(sizes, budget):
-    assert compute_in_order(sizes, int, budget, lambda batch: [size * 10 for size in batch]) == [s * 10 for s in sizes]
+    def begin(batch):
+        return lambda: [size * 10 for size in batch]
+
+    assert compute_in_order(sizes, int, budget, begin) == [size * 10 for size in sizes]
+
+
+def test_a_batch_is_begun_before_the_one_before_is_waited_for():
+    seen = []
+
+    def begin(batch):
+        seen.append(("begun", batch))
+        return lambda: seen.append(("waited", batch)) or batch
+
+    compute_in_order([3, 2, 1], int, 3, begin)
+    assert seen == [("begun", [3]), ("begun", [2, 1]), ("waited", [3]), ("waited", [2, 1])]
+
+
+SENTENCES = st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=20)
+
+
+@given(SENTENCES, st.integers(1, 30))
+def test_numbered_sentences_are_the_sentences(sentences, limit):
+    found = list(numbered_windows(sentences, limit))
+    assert [[window.words[number] for number in ids] for window in found for ids in window] == sentences
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        ([["a"], ["b", 3]], "sentence 1, word 1 should be a string, not int"),
+        ([["a"], ["b", ["c"]]], "sentence 1, word 1 should be a string, not list"),
+        ([["a"], "bare"], "sentence 1 is a bare string"),
+        ([["a"], 7], "sentence 1 should be a list of words, not int"),
+        ("bare", "a bare string"),
+    ],
+)
+def test_numbering_says_which_word_is_wrong(sentences, message):
+    with pytest.raises(InputError, match=message):
+        list(numbered_windows(sentences, 100))
 
 
 @given(st.lists(st.integers(0, 30)), st.integers(1, 50))
