@@ -1,4 +1,4 @@
-"""ELMo as a layer of somebody else's network."""
+"""ELMo, or any other encoder, as a layer of somebody else's network."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
+from polyseme.embedding.encoder import Encoder
+from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError
 from polyseme.loading import LOAD_SETTINGS, check_setting, load
-from polyseme.model.bilm import WordBatch
 from polyseme.model.scalar_mix import LayerNorm, ScalarMix
 
 
@@ -28,11 +29,12 @@ class ElmoLayer(nn.Module):
     """Sentences in, mixed word vectors (B, T, D) and a mask (B, T) out.
 
     Args:
-        encoder: The biLM, as `polyseme.load` gives it. It becomes part of this layer, and is frozen or not with it.
+        encoder: A biLM, as `polyseme.load` gives it, or any other encoder: BERT's layers mix the same way. It becomes
+            part of this layer, and is frozen or not with it.
         num_mixes: How many mixtures are made of one pass, each with weights of its own: one for the input of a task's
             network and one for its output, say. With more than one, the vectors are a list.
         dropout: On the mixed vectors.
-        trainable: Whether the biLM learns too. If not, it stays in evaluation mode and no graph is kept for it.
+        trainable: Whether the encoder learns too. If not, it stays in evaluation mode and no graph is kept for it.
         scores: Weights of the mixture before the softmax; when given they are kept as they are, γ too.
         gamma: The factor of the mixture, at first or for good.
         layer_norm: See `ScalarMix`.
@@ -40,7 +42,7 @@ class ElmoLayer(nn.Module):
 
     def __init__(
         self,
-        encoder: ElmoEncoder,
+        encoder: Encoder,
         *,
         num_mixes: int = 1,
         dropout: float = 0.5,
@@ -50,12 +52,15 @@ class ElmoLayer(nn.Module):
         layer_norm: LayerNorm = "none",
     ) -> None:
         super().__init__()
-        if not isinstance(encoder, ElmoEncoder):
+        if not isinstance(encoder, Encoder):
             raise ConfigError(f"ElmoLayer takes a loaded encoder, not {encoder!r:.60}; for a path use from_pretrained")
         if num_mixes < 1:
             raise ConfigError(f"num_mixes must be 1 or more; got {num_mixes}")
+        if layer_norm == "allennlp" and not isinstance(encoder, ElmoEncoder):
+            raise ConfigError("layer_norm 'allennlp' counts ELMo's boundary words in; use 'sentence' or 'bilm-tf' here")
         self.encoder = encoder.requires_grad_(trainable)
         self.trainable = trainable
+        self.layer_norm = layer_norm
         self.dim = encoder.dim
         self.mixes = nn.ModuleList(
             ScalarMix(encoder.num_layers, scores, gamma, trainable=scores is None, layer_norm=layer_norm)
@@ -73,31 +78,34 @@ class ElmoLayer(nn.Module):
         encoder = load(path, **{name: value for name, value in settings.items() if name not in own})
         return cls(encoder, **{name: value for name, value in settings.items() if name in own})
 
-    def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
+    def collate(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """Make word lists ready for `forward`, in a data loader's process for example."""
         return self.encoder.collate(sentences)
 
-    def forward(self, sentences: Sequence[Sequence[str]] | WordBatch) -> Mixed:
+    def forward(self, sentences: Sequence[Sequence[str]] | Batch) -> Mixed:
         """Embed word lists, or what `collate` made of them."""
-        batch = sentences if isinstance(sentences, WordBatch) else self.collate(sentences)
+        batch = sentences if isinstance(sentences, Batch) else self.collate(sentences)
         with torch.set_grad_enabled(self.trainable and torch.is_grad_enabled()):
-            layers, mask = self.encoder.forward_with_boundaries(batch.to(self.encoder.device))
+            layers, mask = self._encode(batch.to(self.encoder.device))
         outputs = [self._mix(mix, layers, mask) for mix in self.mixes]
         vectors = [self.dropout(mixed) for mixed, _ in outputs]
         return Mixed(vectors[0] if len(vectors) == 1 else vectors, outputs[0][1])
 
     def train(self, mode: bool = True) -> ElmoLayer:
-        """A frozen biLM is never in training mode."""
+        """A frozen encoder is never in training mode."""
         super().train(mode)
         self.encoder.train(mode and self.trainable)
         return self
 
+    def _encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """All layers; with the boundary words where AllenNLP's statistics, which count them in, are to be had."""
+        if self.layer_norm == "allennlp" and isinstance(self.encoder, ElmoEncoder):
+            return self.encoder.forward_with_boundaries(batch)  # pyright: ignore[reportArgumentType]
+        return self.encoder(batch)
+
     def _mix(self, mix: nn.Module, layers: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Mix before the boundary words are dropped where AllenNLP's statistics are to be had, after it otherwise."""
-        if self.encoder.settings.boundaries:
-            return mix(layers, mask), mask
-        if mix.layer_norm == "allennlp":
-            mixed, inner = drop_boundaries(mix(layers, mask).unsqueeze(1), mask)
-            return mixed.squeeze(1), inner
-        layers, mask = drop_boundaries(layers, mask)
-        return mix(layers, mask), mask
+        mixed = mix(layers, mask)
+        if self.layer_norm != "allennlp" or self.encoder.settings.boundaries:
+            return mixed, mask
+        inner, mask = drop_boundaries(mixed.unsqueeze(1), mask)
+        return inner.squeeze(1), mask

@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.static import is_static, open_static
+from polyseme.backends.transformer_files import is_hub_name, is_transformer, open_transformer
+from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, nearest
 from polyseme.formats import open_model
 
-LOAD_SETTINGS = ["device", "vocabulary", *(field.name for field in dataclasses.fields(EmbedSettings))]
+
+class Backend(NamedTuple):
+    """One kind of model: how it is called, the settings that only it has, and how it is opened with them."""
+
+    kind: str
+    settings: tuple[str, ...]
+    open: Callable[..., Encoder]
+
+
+def _open_elmo(path: str | Path, settings: EmbedSettings, vocabulary: str | Path | None = None) -> ElmoEncoder:
+    stored = open_model(path, vocabulary)
+    return ElmoEncoder(stored.build(), stored.words, settings, name=_name(Path(path)))
+
+
+ELMO = Backend("an ELMo model", ("vocabulary",), _open_elmo)
+TRANSFORMER = Backend("a transformer", ("pooling",), open_transformer)
+STATIC = Backend("a file of static vectors", ("vocabulary", "unknown", "trainable", "cache"), open_static)
+
+_OWN = list(dict.fromkeys(name for backend in (ELMO, TRANSFORMER, STATIC) for name in backend.settings))
+LOAD_SETTINGS = ["device", *_OWN, *(field.name for field in dataclasses.fields(EmbedSettings))]
 # What the older toolkits call things.
 _ELSEWHERE = {
     "batch_size": "word_budget",
@@ -25,6 +47,7 @@ _ELSEWHERE = {
     "requires_grad": "trainable",
     "do_layer_norm": "layer_norm",
     "scalar_mix_parameters": "scores",
+    "subtoken_pooling": "pooling",
 }
 
 
@@ -32,24 +55,42 @@ def load(
     path: str | Path | None = None,
     *,
     device: str | torch.device = "cpu",
-    vocabulary: str | Path | None = None,
     **settings: Any,  # noqa: ANN401
-) -> ElmoEncoder:
+) -> Encoder:
     """Open a model, whatever its format.
 
     Args:
-        path: A file, folder, zip or tar of a model: ours, bilm-tf's or AllenNLP's, ELMoForManyLangs'.
+        path: A file, folder, zip or tar of an ELMo model: ours, bilm-tf's or AllenNLP's, ELMoForManyLangs'. Or a
+            transformer's folder, or its name on Hugging Face's hub. Or a file of static vectors: GloVe's, word2vec's,
+            fastText's ``.vec``, NumPy's ``.npy``.
         device: Where to compute.
-        vocabulary: The words of a bilm-tf model that reads word numbers, when ``vocab.txt`` is not beside it.
-        **settings: How to embed: ``word_budget``, ``boundaries``, ``dtype``, ``workers``; see `EmbedSettings`.
+        **settings: How to embed: ``word_budget``, ``boundaries``, ``dtype``, ``precision``, ``cache_words``,
+            ``workers``; see `EmbedSettings`. For a bilm-tf model that reads word numbers, ``vocabulary``: the words,
+            when ``vocab.txt`` is not beside it. For a transformer, ``pooling``: ``first``, ``last`` or ``mean`` of a
+            word's pieces. For static vectors, ``unknown``, ``trainable``, ``vocabulary`` and ``cache``; see
+            `open_static`.
     """
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
     if path is None:
         raise ConfigError("no model ships with this version yet; give the path of one: polyseme.load('path/to/model')")
-    stored = open_model(path, vocabulary)
-    encoder = ElmoEncoder(stored.build(), stored.words, EmbedSettings(**settings), name=_name(Path(path)))
-    return encoder.to(_device(device))
+    backend = backend_of(path)
+    own = {name: settings.pop(name) for name in _OWN if name in settings}
+    given = {name: value for name, value in own.items() if value is not None}
+    for name in given:
+        if name not in backend.settings:
+            raise ConfigError(f"{path} is {backend.kind}, which has no setting {name!r}; leave it out")
+    encoder = backend.open(path, EmbedSettings(**settings), **given).to(_device(device))
+    encoder.check_precision()
+    return encoder
+
+
+def backend_of(path: str | Path) -> Backend:
+    """Whose a model is. What nobody knows is left to ELMo's formats, which say what was looked for."""
+    place = Path(path).expanduser()
+    if is_transformer(place) if place.exists() else is_hub_name(path):
+        return TRANSFORMER
+    return STATIC if is_static(place) else ELMO
 
 
 def check_setting(name: str, known: Sequence[str], where: str) -> None:

@@ -60,8 +60,8 @@ def expand(paths: Paths) -> list[Source]:
 @contextmanager
 def open_text(path: str | PathLike[str]) -> Iterator[Iterator[str]]:
     """Give the lines of one file, decompressed and decoded, without their ends, to a ``with`` statement."""
-    with _refusing(path):
-        stream = _open_bytes(path)
+    with refusing(path):
+        stream = open_bytes(path)
     try:
         # A generator of its own, closed first, so that the file is not closed under a reader.
         with closing(_decoded(stream, str(path))) as lines:
@@ -90,7 +90,8 @@ def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path, parts in inside if path.is_file() and not any(part.startswith(".") for part in parts))
 
 
-def _open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
+def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
+    """One file, decompressed; what it raises is turned into a sentence by `refusing`."""
     if str(path) == "-":
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
             raise InputError("-: standard input is closed; give a file, or pipe text in.")
@@ -101,7 +102,7 @@ def _open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
 
 def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]:
     number = offset = 0
-    with _refusing(name):
+    with refusing(name):
         binary = b"\0" in stream.peek(1)[:8192]
         while line := stream.readline(LONGEST_LINE):
             number += 1
@@ -128,7 +129,7 @@ _NOT_UTF8 = (
 
 
 @contextmanager
-def _refusing(path: str | PathLike[str]) -> Iterator[None]:
+def refusing(path: str | PathLike[str]) -> Iterator[None]:
     """Turn what the system and the decompressors raise into one sentence with the path."""
     try:
         yield

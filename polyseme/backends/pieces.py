@@ -1,0 +1,167 @@
+"""Words as a transformer's tokeniser cuts them: into pieces, and long sentences into windows that overlap.
+
+Nothing here knows a network. A sentence becomes rows of piece numbers, each with the special pieces around it, and for
+each of its words the place where its pieces stand.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from math import inf
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from polyseme.errors import FormatError, require
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+Pooling = Literal["first", "last", "mean"]
+_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # halves of characters, which are no text
+
+
+class Place(NamedTuple):
+    """Pieces ``begin`` to ``end`` of a row; none, where both are the same."""
+
+    row: int
+    begin: int
+    end: int
+
+
+class Rows(NamedTuple):
+    """A sentence made ready: one row, or several that overlap."""
+
+    ids: list[list[int]]
+    words: list[Place]
+    boundaries: tuple[Place, Place]  # the pieces that open its first row and close its last
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """Cuts sentences into rows that a model can read.
+
+    Attributes:
+        tokenizer: Cuts each word by itself, and neither truncates nor pads.
+        before: Special pieces that open a row.
+        after: Special pieces that close it.
+        room: Pieces of words that fit between them.
+    """
+
+    tokenizer: Tokenizer
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    room: int
+
+    def cut(self, words: Sequence[str]) -> list[list[int]]:
+        """The pieces of each word, however many; none for a word that the tokeniser drops."""
+        text = [word if word.isascii() else word.translate(_SURROGATES) for word in words]
+        encoding = self.tokenizer.encode(text, is_pretokenized=True, add_special_tokens=False)
+        pieces: list[list[int]] = [[] for _ in words]
+        for word, piece in zip(encoding.word_ids, encoding.ids, strict=True):
+            if word is not None:  # as special pieces have, but there are none here
+                pieces[word].append(piece)
+        return pieces
+
+    def rows(self, words: Sequence[str]) -> Rows:
+        """The rows of a sentence. Each word is taken from the row in which it stands farthest from an edge."""
+        pieces = [word[: self.room] for word in self.cut(words)]
+        sizes = list(map(len, pieces))
+        stretches = overlapping(sizes, self.room)
+        ids = [[*self.before, *chain(*pieces[first:end]), *self.after] for first, end in stretches]
+        ends = [0, *accumulate(sizes)]
+        places = []
+        for word, row in enumerate(best_stretches(sizes, stretches)):
+            shift = len(self.before) - ends[stretches[row][0]]
+            places.append(Place(row, ends[word] + shift, ends[word + 1] + shift))
+        opening = Place(0, 0, min(1, len(self.before)))
+        closing = Place(len(ids) - 1, len(ids[-1]) - min(1, len(self.after)), len(ids[-1]))
+        return Rows(ids, places, (opening, closing))
+
+
+def make_cutter(tokenizer: Tokenizer, longest: int, name: str) -> Cutter:
+    """A cutter with a tokeniser of its own, for a model that reads so many pieces at a time."""
+    tokenizer = copy.deepcopy(tokenizer)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    _put_spaces_before_words(tokenizer)
+    example = tokenizer.encode(["a"], is_pretokenized=True)
+    inside = [place for place, word in enumerate(example.word_ids) if word is not None]
+    if not inside or any(example.type_ids):
+        raise FormatError(f"the tokeniser of {name} is of a kind that polyseme cannot use; BERT's and RoBERTa's are")
+    before, after = example.ids[: inside[0]], example.ids[inside[-1] + 1 :]
+    room = longest - len(before) - len(after)
+    if room < 1:
+        raise FormatError(f"{name} reads {longest} pieces at a time, which leaves no room for words")
+    return Cutter(tokenizer, tuple(before), tuple(after), room)
+
+
+def overlapping(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
+    """Cut words of these sizes into stretches (first, end) that fit; one, if all fit.
+
+    Each begins half a stretch before the end of the one before it, or later where the next word is too large for that,
+    so that in one of them a word has about a quarter of the room, or more, on either side. The last reaches back as far
+    as it can. No word may be larger than the room.
+    """
+    ends = [0, *accumulate(sizes)]
+    stretches: list[tuple[int, int]] = []
+    first = 0
+    while (end := bisect_right(ends, ends[first] + room) - 1) < len(sizes):
+        stretches.append((first, end))
+        first = bisect_left(ends, max(ends[end] - room // 2, ends[end + 1] - room))
+    return [*stretches, (bisect_left(ends, ends[-1] - room), len(sizes))]
+
+
+def best_stretches(sizes: Sequence[int], stretches: Sequence[tuple[int, int]]) -> list[int]:
+    """For each word the stretch with the most pieces between it and the nearer edge; of equals the first.
+
+    The sentence's own beginning and end are no edges: nothing is missing there.
+    """
+    ends = [0, *accumulate(sizes)]
+    best = [0] * len(sizes)
+    margins = [-1.0] * len(sizes)
+    for number, (first, end) in enumerate(stretches):
+        for word in range(first, end):
+            left = ends[word] - ends[first] if first else inf
+            right = ends[end] - ends[word + 1] if end < len(sizes) else inf
+            if min(left, right) > margins[word]:
+                margins[word], best[word] = min(left, right), number
+    return best
+
+
+def pooled(place: Place, pooling: Pooling) -> Place:
+    """The pieces whose mean is the word's vector."""
+    row, begin, end = place
+    if pooling == "first":
+        return Place(row, begin, min(begin + 1, end))
+    if pooling == "last":
+        return Place(row, max(end - 1, begin), end)
+    return place
+
+
+def like_sized(sizes: Sequence[int], budget: int) -> list[list[int]]:
+    """Group rows, by number, from long to short, so that a group, padded, stays within the budget, but for a giant."""
+    order = sorted(filter(sizes.__getitem__, range(len(sizes))), key=sizes.__getitem__, reverse=True)
+    groups: list[list[int]] = []
+    while order:
+        count = max(1, budget // sizes[order[0]])
+        groups.append(order[:count])
+        order = order[count:]
+    return groups
+
+
+def _put_spaces_before_words(tokenizer: Tokenizer) -> None:
+    """Let a byte-level tokeniser, RoBERTa's for one, see each word after a space, as in the text it was made from."""
+    tokenizers = require("tokenizers", "transformers")
+    whole = tokenizer.pre_tokenizer
+    steps = list(whole) if isinstance(whole, tokenizers.pre_tokenizers.Sequence) else [whole]
+    if not any(isinstance(step, tokenizers.pre_tokenizers.ByteLevel) and not step.add_prefix_space for step in steps):
+        return
+    if len(steps) == 1:
+        steps[0].add_prefix_space = True
+    else:  # here it would put a space before each part of a word too
+        space = tokenizers.normalizers.Prepend(" ")
+        before = [tokenizer.normalizer] if tokenizer.normalizer else []
+        tokenizer.normalizer = tokenizers.normalizers.Sequence([*before, space])

@@ -1,0 +1,69 @@
+"""word2vec's binary files: a line ``count dim``, then for each word the word, a space and its numbers as float32.
+
+The words of such files are cut from web text and nobody can mend them by hand, so bytes that are not UTF-8 do not stop
+the reading: they become U+FFFD, and such words are counted.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import numpy as np
+
+from polyseme.errors import FormatError
+from polyseme.formats.vectors.file import KNOWN, Block, VectorFile, check_finite
+from polyseme.text.corpus import open_bytes, refusing
+
+CHUNK = 1 << 22  # bytes read at a time
+LONGEST_WORD = 1 << 16  # bytes; a file without a space for so long is something else
+
+
+def read(file: VectorFile) -> Iterator[Block]:
+    """The words and vectors of a binary file."""
+    with refusing(file.path):
+        stream = open_bytes(file.path)
+    with stream:
+        _read(stream, file, line=True)
+        data, done, promised = b"", 0, file.count or 0
+        while done < promised:
+            more = _read(stream, file)
+            words, rows, data = _cut(data + more, file, done)
+            if not words and not more:
+                place = f"word number {done + 1:,} of {promised:,}"
+                raise FormatError(f"{file.path} ends in the middle of {place}; the file is truncated")
+            done += len(words)
+            yield _block(file, words, rows)
+        if (data + _read(stream, file)).strip(b"\n"):
+            raise FormatError(f"{file.path} goes on after the {promised:,} words that its first line promises")
+
+
+def _read(stream: io.BufferedReader, file: VectorFile, line: bool = False) -> bytes:
+    with refusing(file.path):
+        return stream.readline() if line else stream.read(CHUNK)
+
+
+def _cut(data: bytes, file: VectorFile, done: int) -> tuple[list[bytes], bytes, bytes]:
+    """Whole entries from the beginning of the data, as words and as numbers, and what is left."""
+    width = 4 * file.dim
+    words: list[bytes] = []
+    rows = bytearray()
+    at = 0
+    while done + len(words) < (file.count or 0):
+        space = data.find(b" ", at)
+        if (space if space >= 0 else len(data)) - at > LONGEST_WORD:
+            raise FormatError(f"{file.path}: no word where number {done + len(words) + 1:,} should begin; {KNOWN}")
+        if space < 0 or space + 1 + width > len(data):
+            break
+        words.append(data[at:space].lstrip(b"\n"))
+        at = space + 1 + width
+        rows += data[space + 1 : at]
+    return words, bytes(rows), data[at:]
+
+
+def _block(file: VectorFile, raw: list[bytes], data: bytes) -> Block:
+    words = [word.decode(errors="replace") for word in raw]
+    rows = np.frombuffer(data, dtype="<f4").reshape(-1, file.dim)
+    check_finite(file.path, words, rows)
+    replaced = sum(word.encode() != before for word, before in zip(words, raw, strict=True))
+    return Block(words, rows, replaced)

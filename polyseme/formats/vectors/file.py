@@ -1,0 +1,58 @@
+"""What all files of vectors have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from polyseme.errors import FormatError, InputError
+from polyseme.text.corpus import open_bytes, refusing
+
+GLOVE, WORD2VEC, BINARY, NUMPY = "GloVe text", "word2vec text", "word2vec binary", "NumPy"
+HEAD = 1 << 20  # bytes by which a format is told
+WIDEST = 1 << 17  # dimensions; above it, a file is something else
+KNOWN = "expected a word and its numbers a line (GloVe, word2vec, fastText .vec), word2vec's binary, or NumPy's .npy"
+
+
+@dataclass(frozen=True)
+class VectorFile:
+    """What a file of vectors says about itself."""
+
+    path: Path
+    format: str
+    dim: int
+    count: int | None = None  # words, where the file tells
+    separator: str = " "
+    vocabulary: Path | None = None  # of a NumPy file: one word a line
+
+
+class Block(NamedTuple):
+    """Some words and their vectors."""
+
+    words: list[str]
+    rows: np.ndarray  # (words, dim)
+    replaced: int = 0  # words with bytes that are not UTF-8
+
+
+def first_bytes(path: Path) -> bytes:
+    """The beginning of a file, decompressed."""
+    try:
+        with refusing(path), open_bytes(path) as stream:
+            return stream.read(HEAD)
+    except InputError as error:
+        raise FormatError(str(error)) from error
+
+
+def check_finite(path: Path, words: list[str], rows: np.ndarray) -> None:
+    """Refuse a vector that would poison every mean and similarity it gets into."""
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if bad.size:
+        raise FormatError(f"{path}: {not_finite(words[bad[0]])}")
+
+
+def not_finite(word: str) -> str:
+    """The fault, as a sentence."""
+    return f"the vector of {word!r:.60} holds values that are not finite (NaN or infinity); the file is damaged"

@@ -1,0 +1,53 @@
+"""A NumPy matrix of vectors, with its words, one a line, in a file beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from polyseme.errors import FormatError
+from polyseme.formats.vectors.file import NUMPY, Block, VectorFile, check_finite
+from polyseme.text.corpus import open_text
+
+ROWS = 4096  # read at a time
+
+
+def recognise(path: Path, vocabulary: str | Path | None) -> VectorFile:
+    """A ``.npy`` file, and where its words are: as told, or in ``NAME.vocab``, ``NAME.vocab.txt`` or ``vocab.txt``."""
+    rows = _open(path)
+    if rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size:
+        raise FormatError(f"{path}: expected a matrix of floats (words, dim), got {rows.dtype} of shape {rows.shape}")
+    names = [f"{path.stem}.vocab", f"{path.stem}.vocab.txt", "vocab.txt"]
+    places = [Path(vocabulary).expanduser()] if vocabulary else [path.with_name(name) for name in names]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        looked = vocabulary or f"{', '.join(names[:-1])} or {names[-1]} beside it"
+        raise FormatError(f"{path}: its words, one a line, should be in {looked}; there is no such file")
+    return VectorFile(path, NUMPY, rows.shape[1], vocabulary=found)
+
+
+def read(file: VectorFile) -> Iterator[Block]:
+    """The words and vectors."""
+    rows = _open(file.path)
+    assert file.vocabulary is not None
+    done = 0
+    with open_text(file.vocabulary) as lines:
+        while words := list(islice(lines, ROWS)):
+            with np.errstate(over="ignore"):  # infinity is refused below
+                some = np.asarray(rows[done : done + len(words)], dtype=np.float32)
+            done += len(words)
+            if len(some) == len(words):
+                check_finite(file.path, words, some)
+                yield Block(words, some)
+    if done != len(rows):
+        raise FormatError(f"{file.vocabulary} has {done:,} words, but {file.path} has {len(rows):,} rows")
+
+
+def _open(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError) as error:
+        raise FormatError(f"{path} cannot be read as NumPy's .npy: {error}") from error

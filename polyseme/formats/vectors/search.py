@@ -1,0 +1,60 @@
+"""The vectors most like others, by cosine; memory does not grow with the number of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+QUERIES = 256  # compared with a block at a time
+
+Blocks = Callable[[], Iterable[tuple[int, np.ndarray]]]  # vectors, some at a time, with the number of the first
+
+
+def search(
+    blocks: Blocks, queries: np.ndarray, top: int, without: Sequence[np.ndarray]
+) -> list[list[tuple[int, float]]]:
+    """For each query (N, dim), rows and cosines of the best, the best first, of equals the first.
+
+    Args:
+        blocks: All vectors.
+        queries: What to compare them with.
+        top: How many are wanted.
+        without: For each query, rows to pass over.
+    """
+    directions = unit(queries)
+    found: list[list[tuple[int, float]]] = []
+    for first in range(0, len(queries), QUERIES):
+        some = slice(first, first + QUERIES)
+        found += _search(blocks, directions[some], top, without[some])
+    return found
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Of length one; zeros stay zeros."""
+    vectors = np.asarray(vectors, dtype=np.float32)
+    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+
+
+def _search(
+    blocks: Blocks, directions: np.ndarray, top: int, without: Sequence[np.ndarray]
+) -> list[list[tuple[int, float]]]:
+    count = len(directions)
+    cosines = np.full((count, 0), -np.inf, dtype=np.float32)
+    rows = np.zeros((count, 0), dtype=np.int64)
+    for first, vectors in blocks():
+        block = directions @ unit(vectors).T
+        for number, passed in enumerate(without):
+            block[number, passed[(passed >= first) & (passed < first + len(vectors))] - first] = -np.inf
+        cosines = np.concatenate([cosines, block], axis=1)
+        rows = np.concatenate([rows, np.broadcast_to(np.arange(first, first + len(vectors)), block.shape)], axis=1)
+        if cosines.shape[1] > top:
+            best = np.argpartition(-cosines, top - 1, axis=1)[:, :top]
+            cosines, rows = np.take_along_axis(cosines, best, 1), np.take_along_axis(rows, best, 1)
+    order = np.lexsort((rows, -cosines), axis=1)
+    cosines, rows = np.take_along_axis(cosines, order, 1), np.take_along_axis(rows, order, 1)
+    return [
+        [(row, cosine) for row, cosine in zip(*pair, strict=True) if cosine > -np.inf]
+        for pair in zip(rows.tolist(), cosines.tolist(), strict=True)
+    ]
