@@ -11,10 +11,23 @@ from typing import Annotated
 import typer
 
 from polyseme import __version__
+from polyseme.cli.analogy import analogy
 from polyseme.cli.convert import convert
 from polyseme.cli.demo import demo
+from polyseme.cli.determinism import determinism
+from polyseme.cli.distil import distil
+from polyseme.cli.drift import drift
 from polyseme.cli.embed import embed
+from polyseme.cli.geometry import geometry
+from polyseme.cli.index import index
 from polyseme.cli.info import info
+from polyseme.cli.neighbours import neighbours
+from polyseme.cli.probe import probe
+from polyseme.cli.senses import senses
+from polyseme.cli.similarity import similarity
+from polyseme.cli.static import static
+from polyseme.cli.wic import wic
+from polyseme.cli.wsd import wsd
 from polyseme.errors import PolysemeError
 
 app = typer.Typer(
@@ -25,8 +38,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help answers in half the time
 )
-for command in (demo, embed, convert, info):
+for command in (demo, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
     app.command(no_args_is_help=command is not demo)(command)
+for command in (probe, geometry, wic, similarity, analogy, determinism):
+    app.command(no_args_is_help=True)(command)
+app.add_typer(static, name="static")
 
 
 def _print_version(wanted: bool) -> None:

@@ -24,7 +24,10 @@ def convert(
         raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
     from polyseme.cli.progress import size
     from polyseme.formats import bilm_hdf5, native, open_model
+    from polyseme.loading import ELMO, backend_of
 
+    if source.exists() and (backend := backend_of(source)) is not ELMO:
+        raise ConfigError(f"{source} is {backend.kind}; only ELMo models are converted")
     if target.suffix in bilm_hdf5.SUFFIXES:
         if precision != "fp32":
             raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")

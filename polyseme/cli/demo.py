@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
-    from polyseme.backends.elmo import ElmoEncoder
+    from polyseme.embedding.encoder import Encoder
 
 EXAMPLES = {
     "put": ("I put my books in the bag .", "She put her book in my bag yesterday ."),
@@ -42,7 +42,7 @@ def demo(
         _show(console, encoder, word, sentences)
 
 
-def _show(console: Console, encoder: ElmoEncoder, word: str, sentences: tuple[str, ...]) -> None:
+def _show(console: Console, encoder: Encoder, word: str, sentences: tuple[str, ...]) -> None:
     """Cosines between the uses of one word, layer by layer."""
     from rich.table import Table
 

@@ -13,7 +13,7 @@ from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
 if TYPE_CHECKING:
-    from polyseme.backends.elmo import ElmoEncoder
+    from polyseme.embedding.encoder import Encoder
     from polyseme.embedding.job import EmbedUnits
     from polyseme.embedding.parts import Parts
 
@@ -26,7 +26,7 @@ def embed(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to: *.h5 (AllenNLP's layout), *.parquet or *.npz.")
     ],
-    model: Annotated[Path, typer.Option(help="A model of any format.")],
+    model: Annotated[Path, typer.Option(help="A model of any format, or a transformer's name on the hub.")],
     raw: Annotated[bool, typer.Option("--raw", help="Raw text: split it into sentences and words first.")] = False,
     documents: Annotated[
         bool, typer.Option("--documents", help="Sentences share the context of their document; a blank line ends one.")
@@ -34,11 +34,19 @@ def embed(
     layers: Annotated[
         str | None,
         typer.Option(
-            help="all, top, average, a number, or a mix: 0.2,0.5,0.3. [default: all; average with --pool]",
+            help="all, top, average, a number, a mix like 0.2,0.5,0.3, or one of the BERT paper's: embeddings, "
+            "second-to-last, last, weighted-sum-last-four, concat-last-four, weighted-sum-all. "
+            "[default: all; average with --pool]",
             show_default=False,
         ),
     ] = None,
     gamma: Annotated[float, typer.Option(help="The factor of a mix.")] = 1.0,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="A word of a transformer, by its pieces: first, last or mean. [default: mean]", show_default=False
+        ),
+    ] = None,
     pool: Annotated[str | None, typer.Option(help="One vector a sentence: mean or max over its words.")] = None,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
     boundaries: Annotated[
@@ -50,7 +58,12 @@ def embed(
     ] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     workers: Annotated[int, typer.Option(help="Processes, on a CPU.")] = 1,
-    word_budget: Annotated[int, typer.Option(help="Words computed at a time.")] = 1024,
+    precision: Annotated[
+        str, typer.Option(help="Of the computation: float32; int8 on a CPU; tf32, bfloat16 or float16 on a GPU.")
+    ] = "float32",
+    word_budget: Annotated[
+        int | None, typer.Option(help="Words computed at a time.", show_default="what suits the device")
+    ] = None,
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
 ) -> None:
     """Embed text, a sentence a line, into HDF5, Parquet or npz.
@@ -77,11 +90,17 @@ def embed(
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
     from polyseme.loading import load
 
-    settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget}
-    encoder = load(model, device=device, vocabulary=vocabulary, **settings)
+    settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
+    encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
     parts = _begin(
         output,
-        {"model": encoder.fingerprint(), "made": repr(wanted), "raw": raw, "documents": documents},
+        {
+            "model": encoder.fingerprint(),
+            "made": repr(wanted),
+            "precision": precision,
+            "raw": raw,
+            "documents": documents,
+        },
         resume,
         overwrite,
     )
@@ -109,7 +128,7 @@ def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
     return False
 
 
-def _alone(encoder: ElmoEncoder) -> EmbedUnits:
+def _alone(encoder: Encoder) -> EmbedUnits:
     return lambda units: ([vectors] for vectors in encoder.embed(words for (words,) in units))
 
 
@@ -124,14 +143,14 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     return Parts.create(folder, settings)
 
 
-def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: ElmoEncoder) -> None:
+def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: Encoder) -> None:
     """Show how far the job is, and save what it has finished however it ends."""
     from polyseme.cli.progress import Progress
 
     try:
         with Progress(parts.done) as progress:
             for words in job():
-                progress.advance(words, sum(map(encoder.words.crops, words)))
+                progress.advance(words, encoder.misread(words))
             progress.report(encoder)
     except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
         _keep(parts)

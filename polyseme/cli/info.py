@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,13 +18,9 @@ def info(
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
 ) -> None:
     """Say what a model is: format, size, layers, how it reads words."""
-    from polyseme.formats import open_model
-    from polyseme.model.config import to_dict
-
-    stored = open_model(model, vocabulary)
-    facts = _facts(stored)
+    facts, config = _read(model, vocabulary)
     if as_json:
-        typer.echo(json.dumps({**facts, "config": to_dict(stored.config)}, indent=2))
+        typer.echo(json.dumps({**facts, **config}, indent=2))
         return
     from rich.console import Console
     from rich.markup import escape
@@ -34,6 +30,18 @@ def info(
     for name, value in facts.items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)
+
+
+def _read(model: Path, vocabulary: Path | None) -> tuple[dict[str, str | int], dict[str, Any]]:
+    """What a person wants to know, and what only a machine does."""
+    from polyseme.formats import open_model
+    from polyseme.loading import ELMO, backend_of, load
+    from polyseme.model.config import to_dict
+
+    if backend_of(model) is not ELMO:
+        return load(model, vocabulary=vocabulary).describe(), {}
+    stored = open_model(model, vocabulary)
+    return _facts(stored), {"config": to_dict(stored.config)}
 
 
 def _facts(stored: StoredModel) -> dict[str, str | int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 if TYPE_CHECKING:
-    from polyseme.backends.elmo import ElmoEncoder
+    from polyseme.embedding.encoder import Encoder
 
 _EVERY = 0.1  # seconds between two drawings
 
@@ -29,7 +31,7 @@ class Progress:
         self.sentences = already
         self.already = already
         self.words = 0
-        self.cropped = 0
+        self.misread: Counter[str] = Counter()
         self._begun = self._drawn = time.monotonic()
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         console = Console(stderr=True)
@@ -45,24 +47,26 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def advance(self, words: list[str], cropped: int) -> None:
+    def advance(self, words: list[str], misread: Mapping[str, int]) -> None:
         """One sentence is done."""
         self.sentences += 1
         self.words += len(words)
-        self.cropped += cropped
+        self.misread.update(misread)
         now = time.monotonic()
         if now - self._drawn > _EVERY:
             self._drawn = now
             self._bar.update(self._task, description=self._summary())
 
-    def report(self, encoder: ElmoEncoder) -> None:
+    def report(self, encoder: Encoder) -> None:
         """Say what was done."""
         self._bar.stop()
         resumed = f" ({self.already:,} of them from before)" if self.already else ""
         typer.echo(f"{self._summary()}{resumed}; {encoder.num_layers} layers of {encoder.dim}", err=True)
-        if self.cropped and (characters := encoder.words.characters):
-            limit = f"{characters.max_characters - 2} {'bytes' if characters.size == 261 else 'characters'}"
-            typer.echo(f"{self.cropped:,} words were longer than the {limit} this model reads, and cropped", err=True)
+        for remark in encoder.remarks():
+            typer.echo(remark, err=True)
+        for what, count in self.misread.items():
+            if count:
+                typer.echo(f"{count:,} words were {what}", err=True)
 
     def _summary(self) -> str:
         seconds = max(time.monotonic() - self._begun, 1e-9)

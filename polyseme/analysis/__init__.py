@@ -1,0 +1,1 @@
+"""What the layers of any embedder know: one instrument a file."""

@@ -1,0 +1,56 @@
+"""One look for all pictures: plain axes, few lines, readable from across a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polyseme.errors import OutputError, require
+from polyseme.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart by those who see no red or no green, and in print (Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
+FAINT = "#999999"
+KINDS = (".png", ".svg", ".pdf")
+_DOTS = 150  # an inch
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty picture of so many inches; ``figure.subplots()`` gives axes, `tidy` makes them ours.
+
+    No global state is touched: nothing is shown, and a caller's own matplotlib settings stay what they were.
+    """
+    figure = require("matplotlib.figure", "analysis").Figure(figsize=(width, height), layout="constrained")
+    require("matplotlib.backends.backend_agg", "analysis").FigureCanvasAgg(figure)
+    return figure
+
+
+def tidy(axes: Axes, title: str, across: str, up: str) -> None:
+    """Label axes, and take away what is not needed to read them."""
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.7)
+    axes.set_axisbelow(True)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a picture, in the format that its name says; the file appears whole or not at all."""
+    path = check_picture(path)
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=_DOTS)
+
+
+def check_picture(path: str | Path) -> Path:
+    """Refuse a name or a place that no picture can have, before hours of work."""
+    path = Path(path)
+    if path.suffix.lower() not in KINDS:
+        raise OutputError(f"{path} cannot be written: a picture's name ends in {', '.join(KINDS)}")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    return path

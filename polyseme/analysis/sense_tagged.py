@@ -1,0 +1,203 @@
+"""Sense-tagged text and the inventory of senses: SemCor, the unified all-words test sets, WordNet's ``index.sense``.
+
+A sense has a key as WordNet writes it, ``bank%1:17:01::``: the lemma, a number for the part of speech, and which sense.
+Words that are one unit (``took_place``) are split, since models read words; a tag then covers several of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from polyseme.errors import FormatError, InputError
+from polyseme.text.corpus import open_bytes, open_text, refusing
+
+Lemma = tuple[str, str]  # with its part of speech: n, v, a or r
+
+_BY_DIGIT = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5 is an adjective that leans on another
+_BY_NAME = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
+_MARKS = re.compile(r"\((?:a|p|ip)\)")  # where an adjective may stand: left in some keys of SemCor, never in WordNet's
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A word, or several that are one, with its sense. Several keys: the annotators allow each of them."""
+
+    lemma: Lemma
+    first: int
+    last: int  # the place after the last of its words
+    keys: tuple[str, ...]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """A sentence and the tags of some of its words."""
+
+    words: tuple[str, ...]
+    tags: tuple[Tag, ...]
+
+
+class Inventory:
+    """All senses there are, and which comes first.
+
+    Args:
+        ranks: For each key the number of its sense among those of its lemma; 1 is the one WordNet lists first.
+    """
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self.ranks = ranks
+        self._first: dict[Lemma, str] = {}
+        for key, rank in ranks.items():
+            lemma = lemma_of(key)
+            if lemma not in self._first or rank < ranks[self._first[lemma]]:
+                self._first[lemma] = key
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.ranks
+
+    def first_sense(self, lemma: Lemma) -> str | None:
+        """The sense that WordNet lists first, by and large the most frequent one."""
+        return self._first.get(lemma)
+
+
+def lemma_of(key: str) -> Lemma:
+    """The lemma and part of speech in a sense key."""
+    lemma, _, rest = key.partition("%")
+    if not lemma or rest[:1] not in _BY_DIGIT:
+        raise FormatError(f"{key!r} is no sense key; expected one like 'bank%1:17:01::'")
+    return lemma, _BY_DIGIT[rest[0]]
+
+
+def read_inventory(path: str | Path) -> Inventory:
+    """Read WordNet's ``index.sense``: a key, its synset, its number and its count on each line."""
+    ranks: dict[str, int] = {}
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            fields = line.split()
+            if len(fields) != 4 or "%" not in fields[0] or not fields[2].isdigit():
+                raise FormatError(f"{path}: line {number} is no line of WordNet's index.sense: {line!r:.60}")
+            ranks[fields[0]] = int(fields[2])
+    if not ranks:
+        raise FormatError(f"{path}: no senses in there; expected WordNet's index.sense")
+    return Inventory(ranks)
+
+
+def read_tagged(path: str | Path) -> Iterator[TaggedSentence]:
+    """Sentences of a tagged corpus: JSON lines, or ``X.data.xml`` with its keys beside it in ``X.gold.key.txt``."""
+    return _read_xml(Path(path)) if ".xml" in Path(path).suffixes else _read_lines(Path(path))
+
+
+def find_sets(paths: Iterable[str | Path]) -> dict[str, Path]:
+    """The test sets meant, by name: each ``X.data.xml``, or all below a folder.
+
+    The set ``ALL`` is the others over again, so it is left out where they are.
+    """
+    found: dict[str, Path] = {}
+    for path in map(Path, paths):
+        inside = sorted(path.rglob("*.data.xml")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"{path}: no test set below this folder; expected NAME.data.xml and NAME.gold.key.txt")
+        found.update((file.name.split(".")[0], file) for file in inside)
+    return {name: path for name, path in found.items() if name != "ALL" or len(found) == 1}
+
+
+def check_gold(sentences: Iterable[TaggedSentence], inventory: Inventory, name: str) -> None:
+    """Refuse a test set with keys that the inventory does not have: nobody could ever answer them."""
+    keys = [key for sentence in sentences for tag in sentence.tags for key in tag.keys]
+    unknown = [key for key in keys if key not in inventory]
+    if not keys:
+        raise InputError(f"{name}: there is no tagged word in this set")
+    if unknown:
+        raise FormatError(
+            f"{name}: {len(unknown):,} of {len(keys):,} sense keys are not in the inventory, as {unknown[0]!r}; "
+            "set and inventory must be of the same version of WordNet"
+        )
+
+
+def _read_lines(path: Path) -> Iterator[TaggedSentence]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                tokens = [str(token) for token in record["tokens"]]
+                tagged = [(int(tag["i"]), int(tag.get("n", 1)), str(tag["key"])) for tag in record["senses"]]
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise FormatError(
+                    f"{path}: line {number} is no tagged sentence ({type(error).__name__}: {error}); expected JSON "
+                    'like {"tokens": ["He", "sat"], "senses": [{"i": 1, "key": "sit%2:35:00::"}]}'
+                ) from error
+            words, starts = _split(tokens)
+            tags = [_tag(path, number, starts, *fields) for fields in tagged]
+            yield TaggedSentence(tuple(words), tuple(tags))
+
+
+def _tag(path: Path, line: int, starts: list[int], token: int, count: int, joined: str) -> Tag:
+    if not 0 <= token < token + count < len(starts):
+        raise FormatError(f"{path}: line {line} has a tag for token {token}, but {len(starts) - 1} tokens")
+    keys = _separate(joined)
+    return Tag(lemma_of(keys[0]), starts[token], starts[token + count], keys)
+
+
+def _separate(joined: str) -> tuple[str, ...]:
+    """The keys of one tag: SemCor writes two as ``year%1:28:02::;1:28:01::``."""
+    first, *others = joined.split(";")
+    lemma = first.partition("%")[0]
+    keys = [first, *(other if "%" in other else f"{lemma}%{other}" for other in others)]
+    return tuple(_MARKS.sub("", key) for key in keys)
+
+
+def _read_xml(path: Path) -> Iterator[TaggedSentence]:
+    gold = _read_gold(path)
+    with refusing(path), open_bytes(path) as stream:
+        try:
+            for _, element in ElementTree.iterparse(stream):
+                if element.tag == "sentence":
+                    yield _sentence(path, element, gold)
+                    element.clear()
+        except ElementTree.ParseError as error:
+            raise FormatError(f"{path}: not the XML of a tagged corpus: {error}") from error
+
+
+def _sentence(path: Path, element: ElementTree.Element, gold: Mapping[str, tuple[str, ...]]) -> TaggedSentence:
+    tokens = list(element)
+    words, starts = _split([token.text or "" for token in tokens])
+    tags = []
+    for number, token in enumerate(tokens):
+        if token.tag != "instance":
+            continue
+        name, lemma, pos = (token.get(field, "") for field in ("id", "lemma", "pos"))
+        if pos not in _BY_NAME or not lemma:
+            raise FormatError(
+                f"{path}: instance {name!r} needs a lemma and a pos of {', '.join(_BY_NAME)}; got {pos!r}"
+            )
+        if name not in gold:
+            raise FormatError(f"{path}: instance {name!r} has no key in {_gold_path(path).name}")
+        tags.append(Tag((lemma.lower(), _BY_NAME[pos]), starts[number], starts[number + 1], gold[name], name))
+    return TaggedSentence(tuple(words), tuple(tags))
+
+
+def _read_gold(path: Path) -> dict[str, tuple[str, ...]]:
+    with open_text(_gold_path(path)) as lines:
+        fields = [line.split() for line in lines if line.strip()]
+    return {name: tuple(keys) for name, *keys in fields}
+
+
+def _gold_path(path: Path) -> Path:
+    return path.with_name(f"{path.name.split('.')[0]}.gold.key.txt")
+
+
+def _split(tokens: list[str]) -> tuple[list[str], list[int]]:
+    """The words of tokens, units cut at ``_`` and spaces, and where each token starts, the end of all being last."""
+    words: list[str] = []
+    starts = [0]
+    for token in tokens:
+        words += token.replace("_", " ").split() or [token.strip() or "_"]
+        starts.append(len(words))
+    return words, starts

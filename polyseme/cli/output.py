@@ -1,0 +1,129 @@
+"""What the instruments' commands share: opening a model, a table for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyseme.errors import OutputError
+from polyseme.files import replacing
+
+if TYPE_CHECKING:
+    from polyseme.embedding.interfaces import Embedder
+
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="ELMo of any format, a transformers folder or name, a vector file.")
+]
+JsonOption = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON; - is standard output.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: *.png, *.svg or *.pdf.")
+]
+DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
+LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
+
+
+def open_embedder(model: str, device: str) -> Embedder:
+    """The model that is asked for, whatever its kind."""
+    from polyseme.loading import load
+
+    with working(f"opening {model}"):
+        return load(model, device=device)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something takes its time; say nothing elsewhere."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(f"{escape(what)} ..."):
+        yield
+
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on standard output: drawn with lines on a terminal, plain and never cut elsewhere.
+
+    The first column is text, the others are aligned as numbers are.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    if not sys.stdout.isatty():
+        typer.echo(_plain_table(title, columns, rows))
+        return
+    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for number, column in enumerate(columns):
+        table.add_column(escape(column), justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
+
+
+def write_json(target: str | Path, payload: object) -> None:
+    """A result as JSON, into a file that appears whole or, for ``-``, on standard output.
+
+    A result is a dataclass, or mappings, lists and plain values; a number that is not finite becomes ``null``, since
+    JSON has no word for it.
+    """
+    text = json.dumps(_jsonable(payload), indent=2, ensure_ascii=False, allow_nan=False)
+    if str(target) == "-":
+        typer.echo(text)
+        return
+    path = Path(target)
+    if path.is_dir():
+        raise OutputError(f"{path} cannot be written: it is a folder")
+    with replacing(path) as file:
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def percent(share: float | None) -> str:
+    """A share of one, as people say it; a dash where there is none."""
+    return "–" if share is None or math.isnan(share) else f"{100 * share:.1f}"
+
+
+def decimals(value: float | None, places: int = 3) -> str:
+    """A number with so many decimals; a dash where there is none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{places}f}"
+
+
+def _plain_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [list(columns), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = [
+        "  ".join(cell.rjust(width) if number else cell.ljust(width) for number, (cell, width) in enumerate(cells))
+        for cells in (list(zip(line, widths, strict=True)) for line in lines)
+    ]
+    return "\n".join(line.rstrip() for line in (*([title] if title else []), *text))
+
+
+def _jsonable(value: Any) -> Any:  # noqa: ANN401 - whatever a result holds
+    if is_dataclass(value) and not isinstance(value, type):
+        return _jsonable(asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    if to_list := getattr(value, "tolist", None):  # NumPy's scalars and arrays
+        return _jsonable(to_list())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

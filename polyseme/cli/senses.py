@@ -1,0 +1,72 @@
+"""``polyseme senses``: the senses of a word without labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.cli.corpora import CaseOption, CorpusOption, IndexOption, ModelOption, RawOption, Source, shown
+from polyseme.cli.output import DeviceOption, JsonOption, PlotOption, SeedOption, decimals, show_table, write_json
+
+if TYPE_CHECKING:
+    from polyseme.analysis.senses import Senses
+
+
+def senses(
+    word: Annotated[str, typer.Argument(help="The word.")],
+    model: ModelOption = None,
+    corpus: CorpusOption = None,
+    index: IndexOption = None,
+    layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table each.")] = "top",
+    clusters: Annotated[
+        int | None, typer.Option(help="How many. [default: by silhouette, 2 to --most]", show_default=False)
+    ] = None,
+    most: Annotated[int, typer.Option(help="The largest number that is tried.")] = 6,
+    examples: Annotated[int, typer.Option(help="Typical sentences for each cluster.")] = 3,
+    match_case: CaseOption = False,
+    raw: RawOption = False,
+    limit: Annotated[int, typer.Option(help="At most so many uses of the word, by lot.")] = 1000,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+    plot: PlotOption = None,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Cluster a word's uses in a corpus, and show typical sentences of each cluster.
+
+    The silhouette says how well the clusters are apart; beside it stands what a cloud without clusters would give.
+    """
+    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.senses import ClusterSettings, cluster_uses, draw_senses
+    from polyseme.embedding.layers import parse_choice
+    from polyseme.errors import ConfigError
+
+    settings, choice = ClusterSettings(clusters, most, examples, seed), parse_choice(layer)
+    if plot:
+        check_picture(plot)
+        if choice == "all":
+            raise ConfigError("--plot draws one layer; give its number with --layer")
+    source = Source(model, device, corpus, index, raw)
+    uses = source.of(word, match_case, limit)
+    layers = uses.numbers if choice == "all" else [choice]
+    results = [cluster_uses(uses, one, settings) for one in layers]
+    name = source.encoder.name
+    if json:
+        write_json(json, {"word": word, "model": name, "uses": [shown(use) for use in uses], "layers": results})
+    if plot:
+        save_figure(draw_senses(results[0], word, name), plot)
+    if json != "-":
+        for result in results:
+            _show(word, name, len(uses), result)
+
+
+def _show(word: str, model: str, uses: int, result: Senses) -> None:
+    apart = (
+        f"silhouette {decimals(result.silhouette)}, by chance {decimals(result.by_chance)}"
+        if result.silhouette is not None
+        else "all alike: this layer does not look at context, or there are too few uses"
+    )
+    typer.echo(f"{word}: {uses:,} uses, {model}, layer {result.layer}; {apart}")
+    for number, cluster in enumerate(result.clusters, start=1):
+        title = f"\n{number}. {cluster.size:,} uses; around them: {', '.join(cluster.company)}"
+        show_table(title, ("typical",), [(shown(use),) for use in cluster.typical])

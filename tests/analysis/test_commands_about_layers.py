@@ -1,0 +1,161 @@
+"""``probe``, ``geometry``, ``wic``, ``similarity``, ``analogy`` and ``determinism`` as people run them."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyseme import cli
+from polyseme.cli import output
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+TINY = str(FIXTURES / "tiny")
+RELATIONS = str(FIXTURES / "relations.txt")
+SENTENCE = "1\tThe\t_\tDET\n2\tbank\t_\tNOUN\n3\topened\t_\tVERB\n4\t.\t_\tPUNCT\n\n"
+WIC = "bank\tN\t1-2\tThe bank opened .\tOn the bank .\n" * 3
+TEXT = "".join(f"the bank of the river {number} and the money\n" for number in range(12))
+
+
+@pytest.fixture
+def call(capfd, monkeypatch, tmp_path):
+    """Run in this process, by the console script's way in: exit status, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as leaving:
+            status = leaving.code or 0
+        captured = capfd.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path):
+    rows = SENTENCE.replace("\n", "\t_" * 6 + "\n").replace("\n" + "\t_" * 6, "\n")
+    contents = {
+        "a.conllu": rows * 3,
+        "ragged.conll": "a b\nc\n",
+        "a.data.txt": WIC,
+        "a.gold.txt": "T\nF\nT\n",
+        "short.data.txt": WIC,
+        "short.gold.txt": "T\n",
+        "outside.data.txt": WIC.replace("1-2", "1-9"),
+        "outside.gold.txt": "T\nF\nT\n",
+        "pairs.txt": "bank\tmoney\t8\nriver\tbank\t5\nof\tthe\t1\n",
+        "bare.txt": "bank\tmoney\nriver\tbank\n",
+        "empty.txt": "",
+        "text.txt": TEXT,
+        "static.txt": "the 1 0\nbank 0.5 1\nmoney 0.4 1\nriver 1 0.5\nof 0.9 0\n",
+    }
+    for name, text in contents.items():
+        (tmp_path / name).write_text(text)
+
+
+PROBE = ("--train", "a.conllu", "--test", "a.conllu")
+SETS = ("--train", "a.data.txt", "--test", "a.data.txt")
+COMMANDS = {
+    "probe": PROBE,
+    "geometry": ("text.txt",),
+    "wic": SETS,
+    "similarity": ("pairs.txt",),
+    "analogy": (RELATIONS,),
+    "determinism": ("text.txt",),
+}
+
+
+@pytest.mark.parametrize("model", [TINY, "static.txt"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_runs_on_a_model_of_layers_and_on_one_without(call, command, model):
+    status, out, err = call(command, model, *COMMANDS[command])
+    assert (status, err) == (0, "")
+    assert ("2" if model == TINY else "0") in out
+    name = "tiny" if model == TINY else "static.txt"
+    assert out.startswith(f"{name}: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_on_standard_output_is_json_and_nothing_else(call, command):
+    status, out, _ = call(command, TINY, *COMMANDS[command], "--json", "-")
+    assert status == 0
+    assert json.loads(out)["model"] == "tiny"
+
+
+def test_json_and_pictures_are_written_beside_the_table(call, tmp_path):
+    pytest.importorskip("matplotlib")
+    for command in ("probe", "geometry", "wic"):
+        status, out, _ = call(command, TINY, *COMMANDS[command], "--json", "r.json", "--plot", "r.png")
+        assert status == 0
+        assert out
+        assert json.loads((tmp_path / "r.json").read_text())["layers"][0]["layer"] == 0
+        assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+        (tmp_path / "r.png").unlink()
+
+
+def test_one_layer_may_be_chosen(call):
+    _, out, _ = call("similarity", TINY, "pairs.txt", "--layer", 1, "--json", "-")
+    assert [row["layer"] for row in json.loads(out)["rows"]] == [1]
+
+
+def test_sentences_that_ship_are_there_without_a_text(call):
+    status, out, _ = call("determinism", TINY, "--limit", 8)
+    assert status == 0
+    assert "8 sentences" in out
+
+
+def test_sets_of_one_name_are_told_apart(call, tmp_path):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "pairs.txt").write_text("bank\tmoney\t8\nriver\tbank\t5\n")
+    _, out, _ = call("similarity", TINY, "pairs.txt", "more/pairs.txt", "--layer", 0, "--json", "-")
+    assert [row["name"] for row in json.loads(out)["rows"]] == ["pairs.txt", "more/pairs.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["probe", TINY, "--train", "ragged.conll", "--test", "a.conllu"], "ragged.conll, line 2: has 1 columns"),
+        (["probe", TINY, "--train", "empty.txt", "--test", "a.conllu"], "empty.txt: holds no words"),
+        (["probe", TINY, *PROBE, "--feature", "Tense"], "no word has the feature 'Tense'"),
+        (["probe", TINY, *PROBE, "--column", "uppos"], "Did you mean 'upos'"),
+        (["probe", TINY, *PROBE, "--layer", "7"], "there is no layer 7"),
+        (["probe", TINY, *PROBE, "--plot", "p.jpg"], "a picture's name ends in"),
+        (["geometry", TINY, "empty.txt"], "the text is empty"),
+        (["geometry", TINY, "text.txt", "--uses", "2"], "uses must be at least min_uses"),
+        (
+            ["wic", TINY, "--train", "a.data.txt", "--test", "short.data.txt"],
+            "3 pairs, but its gold file has 1 answers",
+        ),
+        (
+            ["wic", TINY, "--train", "outside.data.txt", "--test", "a.data.txt"],
+            "place 9 is outside the second sentence",
+        ),
+        (["similarity", TINY, "bare.txt"], "expected two words and a number"),
+        (["similarity", TINY, "empty.txt"], "is empty"),
+        (["analogy", TINY, "text.txt"], "line 1: expected four words"),
+        (["analogy", TINY, RELATIONS, "--candidates", "empty.txt"], "empty.txt: holds no words"),
+        (["determinism", TINY, "empty.txt"], "nothing to embed"),
+        (["determinism", "nowhere"], "nowhere does not exist"),
+        (["similarity", TINY, "pairs.txt", "--json", "no/r.json"], "no/r.json cannot be written"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(call, arguments, message):
+    status, _, err = call(*arguments)
+    assert status == 2
+    assert message in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_numbers_that_are_none_become_null(tmp_path):
+    output.write_json(tmp_path / "r.json", {"a": float("nan"), "b": (float("inf"), 1.5)})
+    assert json.loads((tmp_path / "r.json").read_text()) == {"a": None, "b": [None, 1.5]}
+
+
+def test_a_table_is_plain_where_nobody_looks(capsys):
+    output.show_table("title", ("name", "n"), [("a", "1"), ("long name", "22")])
+    assert capsys.readouterr().out == "title\nname        n\na           1\nlong name  22\n"
