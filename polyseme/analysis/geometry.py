@@ -265,6 +265,7 @@ def draw_geometry(result: GeometryResult) -> Figure:
     random_words = [row.self_similarity.baseline for row in result.layers]
     axes.plot(places, random_words, ".:", color=FAINT, label="random words (taken off)")
     axes.set_xticks(places, [str(row.layer) for row in result.layers])
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     axes.legend(frameon=False, fontsize=9)
     tidy(axes, f"{result.model}: how much context changes vectors", "layer", "cosine, or share of variance")
     return figure
