@@ -165,9 +165,8 @@ main()
 """
 
 
-@pytest.mark.parametrize("documents", [False, True])
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
-def test_interrupted_work_continues_and_ends_with_the_same_contents(tmp_path, name, documents):
+@pytest.mark.parametrize(("name", "documents"), [("SIGKILL", False), ("SIGINT", True)])
+def test_interrupted_work_continues_and_ends_with_the_same_contents(call, tmp_path, name, documents):
     lines = [f"line {number} of {number % 7} x" if number % 10 else "" for number in range(60)]
     (tmp_path / "t.txt").write_text("\n".join(lines))
     options = [tmp_path / "t.txt", "--model", TINY, "--word-budget", "8", *(["--documents"] if documents else [])]
@@ -180,13 +179,13 @@ def test_interrupted_work_continues_and_ends_with_the_same_contents(tmp_path, na
         assert outcome.returncode == 130
         assert "sentences are kept; the same command with --resume goes on" in outcome.stderr
         assert "Traceback" not in outcome.stderr
-    refused = subprocess_run(*arguments)
-    assert refused.returncode == 2
-    assert "--resume" in refused.stderr
-    resumed = subprocess_run(*arguments, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
-    assert "of them from before" in resumed.stderr
-    assert subprocess_run("embed", *options, "-o", tmp_path / "w.h5").returncode == 0
+    refused = call(*arguments)
+    assert refused.status == 2
+    assert "--resume" in refused.err
+    resumed = call(*arguments, "--resume")
+    assert resumed.status == 0, resumed.err
+    assert "of them from before" in resumed.err
+    assert call("embed", *options, "-o", tmp_path / "w.h5").status == 0
     assert (tmp_path / "v.h5").read_bytes() == (tmp_path / "w.h5").read_bytes()
     assert not (tmp_path / "v.h5.parts").exists()
 

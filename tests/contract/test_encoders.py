@@ -218,9 +218,9 @@ def test_any_strings_can_be_words(kind, sentences):
 
 def test_a_very_long_sentence_equals_one_pass():
     encoder = make_encoder(num_layers=1)
-    words = [f"w{number % 97}" for number in range(100_000)]
+    words = [f"w{number % 97}" for number in range(20_000)]  # five stretches of the loop's, and some
     (vectors,) = encoder.embed([words])
-    assert vectors.shape == (2, 100_000, 12)
+    assert vectors.shape == (2, 20_000, 12)
     reference = make_encoder(num_layers=1)
     with torch.inference_mode(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyseme.kernels.reference.CHUNK_WORDS", 10**9)
