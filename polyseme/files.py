@@ -62,8 +62,14 @@ class Disk(io.FileIO):
 def replacing(path: Path) -> Iterator[Disk]:
     """Give a file that becomes ``path`` when the block ends well, and vanishes when it does not.
 
-    Its temporary name is always the same, so that what a killed run left behind is overwritten by the next.
+    Its temporary name is always the same, so that what a killed run left behind is overwritten by the next. What a link
+    points to is replaced, not the link; a device or a pipe, ``/dev/null`` for one, is written into as it is.
     """
+    if is_special(path):
+        with _writing_into(path) as file:
+            yield file
+        return
+    path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         with Disk(temporary, "w+") as file:
@@ -83,7 +89,7 @@ def replacing(path: Path) -> Iterator[Disk]:
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
-    if not path.name:
+    if not path.name or is_special(path):
         raise OutputError(f"{path} is no name for a new folder")
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
@@ -104,6 +110,23 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def is_special(path: Path) -> bool:
+    """Whether something is there that is neither a file nor a folder: a device, a pipe; it must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def _writing_into(path: Path) -> Iterator[Disk]:
+    try:
+        with Disk(path, "w") as file:
+            yield file
+            file.check()
+    except OSError as error:
+        if isinstance(error, PolysemeError):
+            raise
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
 def make_folder(path: Path) -> None:
     """A folder and those above it."""
     try:
@@ -114,7 +137,7 @@ def make_folder(path: Path) -> None:
 
 def check_absent(path: Path, overwrite: bool) -> None:
     """Refuse to write over what is there, unless told to."""
-    if path.exists() and not overwrite:
+    if path.exists() and not overwrite and not is_special(path):
         raise OutputError(f"{path} exists already; choose another name, or say --overwrite")
 
 
