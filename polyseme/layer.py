@@ -14,7 +14,7 @@ from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError
-from polyseme.loading import LOAD_SETTINGS, check_setting, load
+from polyseme.loading import LOAD_SETTINGS, backend_of, check_setting, load
 from polyseme.model.scalar_mix import LayerNorm, ScalarMix
 
 
@@ -71,11 +71,15 @@ class ElmoLayer(nn.Module):
 
     @classmethod
     def from_pretrained(cls, path: str | Path | None = None, **settings: Any) -> ElmoLayer:  # noqa: ANN401
-        """A layer with the weights of a model; settings are those of the constructor and of `polyseme.load`."""
+        """A layer with the weights of a model; settings are those of the constructor and of `polyseme.load`.
+
+        ``trainable`` is of both for static vectors, which are copied into memory when they are to learn.
+        """
         own = [name for name in inspect.signature(cls).parameters if name != "encoder"]
         for name in settings:
             check_setting(name, [*own, *LOAD_SETTINGS], "from_pretrained")
-        encoder = load(path, **{name: value for name, value in settings.items() if name not in own})
+        both = backend_of(path).settings if path is not None else ()
+        encoder = load(path, **{name: value for name, value in settings.items() if name not in own or name in both})
         return cls(encoder, **{name: value for name, value in settings.items() if name in own})
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> Batch:

@@ -73,7 +73,9 @@ def load(
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
     if path is None:
-        raise ConfigError("no model ships with this version yet; give the path of one: polyseme.load('path/to/model')")
+        raise ConfigError(
+            "no model ships with this version yet; give the path of one: polyseme.load('path/to/model'), or --model"
+        )
     backend = backend_of(path)
     own = {name: settings.pop(name) for name in _OWN if name in settings}
     given = {name: value for name, value in own.items() if value is not None}

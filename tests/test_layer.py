@@ -99,6 +99,15 @@ def test_distributed_training_takes_it(tmp_path):
         torch.distributed.destroy_process_group()
 
 
+def test_static_vectors_learn_when_asked_to(tmp_path):
+    (tmp_path / "vectors.txt").write_text("the 1 0\nbank 0 1\n")
+    layer = polyseme.ElmoLayer.from_pretrained(tmp_path / "vectors.txt", trainable=True, cache=False, dropout=0.0)
+    layer([["the", "bank", "zebra"]]).vectors.sum().backward()
+    assert layer.encoder.weight.grad.any(dim=1).all()
+    frozen = polyseme.ElmoLayer.from_pretrained(tmp_path / "vectors.txt", cache=False)
+    assert not any(weight.requires_grad for weight in frozen.encoder.parameters())
+
+
 def test_no_mixes_are_refused():
     with pytest.raises(ConfigError, match="num_mixes must be 1 or more"):
         polyseme.ElmoLayer(make_encoder(), num_mixes=0)

@@ -11,6 +11,11 @@ from polyseme.formats.stored import StoredModel
 __all__ = ["StoredModel", "open_model"]
 
 _FORMATS = (native, many_langs, bilm_hdf5)
+# What is no affair of `open_model`, but may have been meant.
+_OTHERS = (
+    "transformers: a folder with config.json, which tells a model_type; "
+    "static vectors: a word and its numbers a line, word2vec's binary, or NumPy's .npy"
+)
 
 
 def open_model(path: str | Path, vocabulary: str | Path | None = None) -> StoredModel:
@@ -42,7 +47,7 @@ def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel
     module = _format_of(path)
     if module is None:
         tried = "; ".join(f"{module.NAME}: {module.LOOKS_FOR}" for module in _FORMATS)
-        raise FormatError(f"{shown} is no model that polyseme can open. Looked for {tried}")
+        raise FormatError(f"{shown} is no model that polyseme can open. Looked for {tried}; {_OTHERS}")
     try:
         if module is bilm_hdf5:
             return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)

@@ -33,6 +33,13 @@ def test_zips_and_tars_are_opened(tmp_path, fixtures, name):
         assert polyseme.load(path).fingerprint() == expected
 
 
+def test_what_is_no_model_is_told_all_that_could_be(tmp_path):
+    (tmp_path / "noise.bin").write_bytes(b"\xff\0\1 noise")
+    for path in (tmp_path, tmp_path / "noise.bin"):
+        with pytest.raises(FormatError, match=r"safetensors.*pkl.*hdf5.*transformers: a folder.*static vectors: "):
+            polyseme.load(path)
+
+
 def test_simple_elmos_zip_is_opened(tmp_path, fixtures):
     with zipfile.ZipFile(tmp_path / "12.zip", "w") as out:
         out.write(fixtures / "bilm-relu" / "options.json", "options.json")
