@@ -1,5 +1,6 @@
 """What the tests share. Everything is tiny and made on the spot, or lies in ``fixtures``."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ FIXTURES = Path(__file__).parent / "fixtures"
 SHARED = Path(__file__).parents[2] / "shared"
 
 torch.set_num_threads(1)  # tests run side by side
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Vectors that tests open are not kept among the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POLYSEME_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")
