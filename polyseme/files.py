@@ -110,6 +110,16 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written in the end. To be called before the hours of work."""
+    if path.is_dir():
+        raise OutputError(f"{path} cannot be written: it is a folder")
+    if not path.parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path if is_special(path) else path.parent, os.W_OK):
+        raise OutputError(f"{path} cannot be written: Permission denied")
+
+
 def is_special(path: Path) -> bool:
     """Whether something is there that is neither a file nor a folder: a device, a pipe; it must not be replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()

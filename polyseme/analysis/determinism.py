@@ -110,7 +110,7 @@ def _with_other_settings(embedder: Embedder, sentences: Sentences, reference: li
         return
     for budget in BUDGETS:
         changed = _changed(embedder, word_budget=budget)
-        yield _compare(f"{budget:,} words at a time", changed.embed(sentences), reference)
+        yield _compare(f"{budget:,} word{'s' * (budget > 1)} at a time", changed.embed(sentences), reference)
     if embedder.device.type != "cpu" or isinstance(embedder, StaticEncoder):
         what = "static vectors" if isinstance(embedder, StaticEncoder) else embedder.device
         yield _not_tried("2 processes", f"for {what} there is always one")

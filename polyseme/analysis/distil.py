@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyseme.analysis.kmeans import spherical_kmeans
-from polyseme.analysis.uses import check_vectors, unit
+from polyseme.analysis.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
 from polyseme.errors import ConfigError, InputError
+from polyseme.formats.vectors.search import unit
 
 AROUND = 12  # words to each side that are shown of a context
 SENSE_USES = 100  # uses of a word that are clustered, when nothing is said

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
-from polyseme.analysis.uses import Lot, Use, embed_uses, unit
+from polyseme.analysis.uses import Lot, Use, embed_uses, one_layer
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError, nearest
+from polyseme.formats.vectors.search import unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,9 +57,9 @@ class DriftSettings:
         if self.measure not in MEASURES:
             near = nearest(str(self.measure), MEASURES)
             raise ConfigError(f"measure must be prototype or pairwise, not {self.measure!r}.{near}")
-        for name in ("most", "deals"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be 1 or more, not {getattr(self, name)}")
+        for name, smallest in (("most", 1), ("deals", 1), ("skip", 0)):
+            if getattr(self, name) < smallest:
+                raise ConfigError(f"{name} must be {smallest} or more, not {getattr(self, name)}")
         if min(self.least, self.uses) < 2:
             raise ConfigError("least and uses must be 2 or more: one use has no company to compare")
 
@@ -119,6 +120,7 @@ def compare_corpora(
     corpora = (first, second)
     if any(iter(corpus) is corpus for corpus in corpora):
         raise ConfigError("each corpus is read twice; give lists or other things that can be, not streams")
+    one_layer(layer, embedder.num_layers)
     counts = [_count(corpus) for corpus in corpora]
     words = _choose_words(counts, settings)
     samples = [_Sample(embedder, corpus, words, layer, settings) for corpus in corpora]
@@ -158,10 +160,10 @@ class _Sample:
         settings: DriftSettings,
     ) -> None:
         lots = {word: Lot(settings.uses, settings.seed + number) for number, word in enumerate(words)}
-        for sentence in corpus:
+        for sentence in map(tuple, corpus):  # one copy for all uses in it
             for place, word in enumerate(sentence):
                 if (lot := lots.get(word.lower())) is not None:
-                    lot.offer(Use(tuple(sentence), place))
+                    lot.offer(Use(sentence, place))
         uses = sorted((use for lot in lots.values() for use in lot.uses()), key=lambda use: use.words)
         self.uses = embed_uses(embedder, uses, layer)
         self.vectors = unit(self.uses.vectors(layer))
@@ -186,7 +188,10 @@ def _choose_words(counts: Sequence[Counter[str]], settings: DriftSettings) -> li
     for word in wanted:
         if min(count[word] for count in counts) < least:
             told = " and ".join(f"{count[word]:,}" for count in counts)
-            raise InputError(f"{word!r} stands {told} times in the corpora, and {least} in each are needed")
+            raise InputError(
+                f"{word!r} stands {told} times in the corpora, and {least} in each are needed; "
+                "give more text, or a lower least"
+            )
     if wanted:
         return wanted
     both = [word for word in counts[0] if word.isalpha() and min(count[word] for count in counts) >= least]

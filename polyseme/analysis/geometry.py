@@ -24,12 +24,13 @@ import numpy as np
 
 from polyseme.analysis.features import on_disk
 from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
-from polyseme.analysis.uses import check_vectors, unit
+from polyseme.analysis.uses import check_vectors
 from polyseme.analysis.views import view_dim, view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
+from polyseme.formats.vectors.search import unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -153,7 +154,7 @@ def _some_sentences(sentences: Iterable[Sequence[str]], limit: int, lot: np.rand
         elif (place := int(lot.integers(seen))) < limit:
             kept[place] = words
     if not kept:
-        raise InputError("the text is empty: no sentence has two words or more")
+        raise InputError("no sentence of the text has two words or more; words are apart by spaces, or say --raw")
     return list({tuple(words): words for words in kept}.values())
 
 

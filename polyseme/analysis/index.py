@@ -31,11 +31,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from polyseme.analysis.uses import Uses, unit
+from polyseme.analysis.uses import Uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.records import Record
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.files import replacing_folder
+from polyseme.formats.vectors.search import unit
 
 VERSION = 1
 _LEAST_ALIKE = 0.999  # the cosine of a vector with itself, after half precision and on another device
@@ -226,7 +227,7 @@ def _read_origin(folder: Path) -> Origin:
         about = json.loads((folder / "index.json").read_bytes())
         version, model, sizes = about["polyseme index"], about["model"], dict(about["files"])
         origin = Origin(**{**model, "layers": tuple(model["layers"])})
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FormatError(f"{folder} is no index: it has no index.json; {remedy}") from None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FormatError(f"{folder}/index.json cannot be read ({error}); {remedy}") from error

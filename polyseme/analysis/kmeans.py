@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyseme.analysis.uses import unit
+from polyseme.formats.vectors.search import unit
 
 STARTS = 4
 ROUNDS = 25

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.uses import Use, Uses, embed_uses, unit
+from polyseme.analysis.uses import Use, Uses, embed_uses
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError
+from polyseme.formats.vectors.search import unit
 from polyseme.loading import load
 
 _ROWS = 1 << 14  # vectors that are compared at a time

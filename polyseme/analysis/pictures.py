@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyseme.errors import OutputError, require
-from polyseme.files import replacing
+from polyseme.files import check_writable, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +51,6 @@ def check_picture(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix.lower() not in KINDS:
         raise OutputError(f"{path} cannot be written: a picture's name ends in {', '.join(KINDS)}")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    check_writable(path)
+    require("matplotlib.figure", "analysis")
     return path

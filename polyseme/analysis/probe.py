@@ -101,6 +101,11 @@ def probe(
     names, truth = _numbered(sets)
     if len(names) < 2:
         raise InputError(f"all labels in training are {names[0]!r}; a probe tells labels apart, so it needs two")
+    if (truth[1] < 0).all():
+        raise InputError(
+            f"no label of the test is in training, which has {', '.join(names[:5])}{', …' * (len(names) > 5)}; "
+            "are both of the same column?"
+        )
     training, testing = (embed_labelled(embedder, part, choices) for part in sets)
     control = _control_labels(training, testing, truth[0], settings.seed) if settings.control else None
     seen = {name: number for number, name in enumerate(names)}

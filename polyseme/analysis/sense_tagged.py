@@ -125,12 +125,10 @@ def _read_lines(path: Path) -> Iterator[TaggedSentence]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
-                tokens = [str(token) for token in record["tokens"]]
-                tagged = [(int(tag["i"]), int(tag.get("n", 1)), str(tag["key"])) for tag in record["senses"]]
+                tokens, tagged = _record(line)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise FormatError(
-                    f"{path}: line {number} is no tagged sentence ({type(error).__name__}: {error}); expected JSON "
+                    f"{path}: line {number} is no tagged sentence: {line!r:.60}; expected JSON "
                     'like {"tokens": ["He", "sat"], "senses": [{"i": 1, "key": "sit%2:35:00::"}]}'
                 ) from error
             words, starts = _split(tokens)
@@ -138,11 +136,24 @@ def _read_lines(path: Path) -> Iterator[TaggedSentence]:
             yield TaggedSentence(tuple(words), tuple(tags))
 
 
+def _record(line: str) -> tuple[list[str], list[tuple[int, int, str]]]:
+    """The tokens of a line, and its tags: the first token, how many, and the key."""
+    record = json.loads(line)
+    if not isinstance(record["tokens"], list):
+        raise TypeError("tokens are a list")
+    tagged = [(int(tag["i"]), int(tag.get("n", 1)), str(tag["key"])) for tag in record["senses"]]
+    return [str(token) for token in record["tokens"]], tagged
+
+
 def _tag(path: Path, line: int, starts: list[int], token: int, count: int, joined: str) -> Tag:
     if not 0 <= token < token + count < len(starts):
         raise FormatError(f"{path}: line {line} has a tag for token {token}, but {len(starts) - 1} tokens")
     keys = _separate(joined)
-    return Tag(lemma_of(keys[0]), starts[token], starts[token + count], keys)
+    try:
+        lemma = lemma_of(keys[0])
+    except FormatError as error:
+        raise FormatError(f"{path}: line {line}: {error}") from None
+    return Tag(lemma, starts[token], starts[token + count], keys)
 
 
 def _separate(joined: str) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.pictures import COLOURS, new_figure, tidy
-from polyseme.analysis.uses import Use, Uses, unit
+from polyseme.analysis.uses import Use, Uses
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError, require
+from polyseme.formats.vectors.search import unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

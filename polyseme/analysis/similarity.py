@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.analysis.alone import embed_alone, known
-from polyseme.analysis.uses import unit
 from polyseme.analysis.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import FormatError, InputError
+from polyseme.formats.vectors.search import unit
 from polyseme.text.corpus import open_text
 
 

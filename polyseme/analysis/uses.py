@@ -78,9 +78,7 @@ class Uses:
         return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
     def _held_weights(self, layer: LayerChoice) -> np.ndarray:
-        if layer == "all":
-            raise ConfigError("one layer at a time: give a number, top, average or a mix")
-        weights = _weights(layer, self.num_layers)
+        weights = one_layer(layer, self.num_layers)
         missing = [number for number in np.flatnonzero(weights) if number not in self.numbers]
         if missing:
             raise ConfigError(
@@ -100,6 +98,8 @@ def find_place(words: Sequence[str], word: str, occurrence: int | None = None) -
     """Where a word stands in a sentence; when it stands there several times, the occurrence (from 1) must be told."""
     places = [place for place, other in enumerate(words) if other == word]
     places = places or [place for place, other in enumerate(words) if other.casefold() == word.casefold()]
+    if not words:
+        raise InputError(f"the sentence is empty; give one with the word {word!r} in it")
     if not places:
         raise InputError(f"{word!r} is not in the sentence; its words are: {' '.join(words)}")
     if occurrence is None and len(places) > 1:
@@ -116,10 +116,10 @@ def find_uses(
 ) -> list[Use]:
     """The uses of a word, in order. Of more than a limit, so many by lot, each as likely as any other."""
     lot, folded = Lot(limit, seed), word.casefold()
-    for words in sentences:
+    for words in map(tuple, sentences):  # one copy for all uses in it
         for place, other in enumerate(words):
             if other == word or (not match_case and other.casefold() == folded):
-                lot.offer(Use(tuple(words), place))
+                lot.offer(Use(words, place))
     if not lot.seen:
         raise InputError(f"there is no use of {word!r} in these sentences; try another form of the word, or more text")
     return lot.uses()
@@ -183,11 +183,6 @@ def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
     return vectors
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of length one, so that products are cosines; a vector of zeros stays."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
-
-
 def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
     """The numbers of the layers that a choice is made of."""
     if layer == "all":
@@ -195,8 +190,15 @@ def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
     return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
 
 
+def one_layer(layer: LayerChoice, num_layers: int) -> np.ndarray:
+    """How much of each layer a choice takes that makes one vector of a use; refused when it makes several."""
+    if layer == "all":
+        raise ConfigError("one layer at a time: give a number, top, average or a mix")
+    return _weights(layer, num_layers)
+
+
 def _weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
-    """How much of each layer a choice takes: what it makes of layers that are the unit vectors."""
+    """What a choice makes of layers that are the unit vectors."""
     weights = choose(np.eye(num_layers, dtype=np.float32)[:, None], layer)[0]
     if len(weights) != num_layers:
         raise ConfigError(f"{layer!r} joins layers end to end; give a number, top, average or a mix")

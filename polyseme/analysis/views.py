@@ -17,7 +17,7 @@ def views(choice: LayerChoice, num_layers: int) -> tuple[LayerChoice, ...]:
 
 def view_name(choice: LayerChoice) -> int | str:
     """A layer's number, or what a mixture of layers is called."""
-    return "mix" if isinstance(choice, Mix) else choice
+    return str(choice) if isinstance(choice, Mix) else choice
 
 
 def view_dim(choice: LayerChoice, num_layers: int, dim: int) -> int:

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
-from polyseme.analysis.uses import check_vectors, unit
+from polyseme.analysis.uses import check_vectors
 from polyseme.analysis.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
 from polyseme.errors import FormatError, InputError
+from polyseme.formats.vectors.search import unit
 from polyseme.text.corpus import open_text
 
 if TYPE_CHECKING:
@@ -73,11 +74,11 @@ class WicResult:
 def read_wic(data: str | Path, gold: str | Path | None = None) -> list[WicPair]:
     """The pairs of a set; unless told otherwise, its answers are beside it, under its name with gold for data."""
     data = Path(data)
-    answers = _answers(Path(gold) if gold else _beside(data))
     with open_text(data) as lines:
         pairs = [_pair(line, f"{data}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if not pairs:
         raise InputError(f"{data}: is empty; expected a pair of sentences a line")
+    answers = _answers(Path(gold) if gold else _beside(data))
     if len(pairs) != len(answers):
         raise FormatError(f"{data} has {len(pairs):,} pairs, but its gold file has {len(answers):,} answers")
     return [WicPair(*pair, same) for pair, same in zip(pairs, answers, strict=True)]

@@ -16,10 +16,11 @@ import numpy as np
 
 from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
 from polyseme.analysis.sense_tagged import Inventory, Lemma, Tag, TaggedSentence, check_gold
-from polyseme.analysis.uses import check_vectors, unit
+from polyseme.analysis.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
 from polyseme.errors import ConfigError, FormatError, InputError
+from polyseme.formats.vectors.search import unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -159,7 +160,7 @@ class SenseVectors:
                 else:
                     self._sums[key] = vectors.astype(np.float32)
         if not self.tagged:
-            raise InputError("there is no tagged word to learn from; the training corpus is empty")
+            raise InputError("there is no tagged word to learn from; the training corpus is empty, or has no tags")
 
     def nearest(self, lemma: Lemma, vectors: np.ndarray) -> list[str]:
         """For each of (layers, dim) the sense nearest to it; nothing where the lemma was never seen.

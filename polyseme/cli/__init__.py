@@ -68,6 +68,11 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
     try:
         app()
+    except SystemExit as leaving:
+        # typer makes a status of Ctrl-C, without a word; commands that have more to say leave by themselves.
+        if leaving.code == 130 and isinstance(leaving.__context__, typer.Exit):
+            typer.echo("interrupted", err=True)
+        raise
     except PolysemeError as error:
         _leave(f"error: {error}", 2)
     except KeyboardInterrupt:
@@ -77,7 +82,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
     except OSError as error:
-        _leave(f"error: {error}", 2)
+        where = f"{error.filename}: " if error.filename else ""
+        _leave(f"error: {where}{error.strerror or error}", 2)
 
 
 def _leave(message: str, status: int) -> None:

@@ -12,6 +12,7 @@ from polyseme.cli.output import (
     JsonOption,
     LayerOption,
     ModelArgument,
+    check_outputs,
     open_embedder,
     percent,
     show_table,
@@ -42,6 +43,7 @@ def analogy(
     from polyseme.analysis.analogy import read_candidates, read_relations
     from polyseme.embedding.layers import parse_choice
 
+    check_outputs(json)
     choice, sections = parse_choice(layer), read_relations(relations)
     words = read_candidates(candidates) if candidates else None
     embedder = open_embedder(model, device)

@@ -31,12 +31,14 @@ def demo(
     from rich.console import Console
     from rich.markup import escape
 
+    from polyseme.cli.output import counted_as
     from polyseme.loading import load
 
     console = Console(highlight=False)
     encoder = load(model)
     parameters = sum(weight.numel() for weight in encoder.parameters())
-    size = f"{encoder.num_layers} layers of {encoder.dim} dimensions, {parameters:,} parameters"
+    size = f"{counted_as(encoder.num_layers, 'layer')} of {encoder.dim} dimensions"
+    size += f", {parameters:,} parameters" if parameters else ""
     console.print(f"[bold]{escape(encoder.name)}[/]: {size}")
     for word, sentences in EXAMPLES.items():
         _show(console, encoder, word, sentences)
@@ -44,6 +46,8 @@ def demo(
 
 def _show(console: Console, encoder: Encoder, word: str, sentences: tuple[str, ...]) -> None:
     """Cosines between the uses of one word, layer by layer."""
+    from itertools import combinations
+
     from rich.table import Table
 
     split = [sentence.split() for sentence in sentences]
@@ -51,17 +55,12 @@ def _show(console: Console, encoder: Encoder, word: str, sentences: tuple[str, .
     console.print(f"\n[bold]{word}[/]")
     for number, sentence in enumerate(sentences, start=1):
         console.print(f"  {number}. {sentence.replace(word, f'[bold cyan]{word}[/]', 1)}")
-    table = Table("cosine of its uses", *_layer_names(encoder.num_layers), box=None, padding=(0, 2))
-    for first in range(len(uses)):
-        for second in range(first + 1, len(uses)):
-            table.add_row(
-                f"{first + 1} and {second + 1}", *(f"{value:.3f}" for value in _cosines(uses[first], uses[second]))
-            )
+    pairs = list(combinations(range(len(uses)), 2))
+    cosines = [_cosines(uses[first], uses[second]) for first, second in pairs]
+    table = Table("cosines", *(f"{first + 1} and {second + 1}" for first, second in pairs), box=None, padding=(0, 2))
+    for layer, values in enumerate(zip(*cosines, strict=True)):
+        table.add_row(f"layer {layer}" if layer else "layer 0, context-free", *(f"{value:.3f}" for value in values))
     console.print(table)
-
-
-def _layer_names(layers: int) -> list[str]:
-    return ["context-free", *(f"layer {number}" for number in range(1, layers))]
 
 
 def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from polyseme.cli.output import (
     JsonOption,
     ModelArgument,
     SeedOption,
+    check_outputs,
     open_embedder,
     show_table,
     working,
@@ -40,6 +41,7 @@ def determinism(
     """The largest difference over repeats, order, batch mates, processes, device and precision, for each layer."""
     from polyseme.analysis.determinism import determinism as run
 
+    check_outputs(json)
     sentences = list(islice(_sentences(inputs, raw), limit))
     embedder = open_embedder(model, device)
     with working("embedding"):

@@ -34,7 +34,7 @@ def distil(
         ),
     ] = None,
     senses: Annotated[int, typer.Option(help="Vectors a word, at most: its uses in so many clusters.")] = 1,
-    memory: Annotated[float, typer.Option(help="GB that the vectors may take meanwhile.")] = 4.0,
+    memory: Annotated[float, typer.Option(min=0, help="GB that the vectors may take meanwhile.")] = 4.0,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     overwrite: OverwriteOption = False,
@@ -48,7 +48,7 @@ def distil(
     from polyseme.embedding.layers import parse_choice
 
     settings = DistilSettings(
-        parse_choice(layer), min_count, max_words, lower, uses, senses, memory=int(memory * 1e9), seed=seed
+        parse_choice(layer), min_count, max_words, lower, uses, senses, memory=int(min(memory, 1e9) * 1e9), seed=seed
     )
     check_output(output, overwrite)
     if senses > 1:

@@ -12,6 +12,7 @@ from polyseme.cli.output import (
     JsonOption,
     PlotOption,
     SeedOption,
+    check_outputs,
     decimals,
     show_table,
     working,
@@ -35,15 +36,15 @@ def drift(
         ),
     ] = None,
     most: Annotated[int, typer.Option(help="Compare so many words.")] = 500,
-    skip: Annotated[int, typer.Option(help="Leave out so many of the most frequent words.")] = 100,
+    skip: Annotated[int, typer.Option(min=0, help="Leave out so many of the most frequent words.")] = 100,
     least: Annotated[int, typer.Option(help="How often a word must stand in each.")] = 20,
     uses: Annotated[int, typer.Option(help="Uses of each word to sample from each.")] = 30,
     measure: Annotated[
         str, typer.Option(help="prototype (distance of the averages) or pairwise (of pairs).")
     ] = "prototype",
-    top: Annotated[int, typer.Option(help="Show so many words.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Show so many words.")] = 10,
     raw: RawOption = False,
-    limit: Annotated[int | None, typer.Option(help="Only so many sentences of each corpus.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many sentences of each corpus.")] = None,
     seed: SeedOption = 0,
     json: JsonOption = None,
     plot: PlotOption = None,
@@ -55,12 +56,11 @@ def drift(
     out again; p is how often chance alone would give as much.
     """
     from polyseme.analysis.drift import DriftSettings, compare_corpora, draw_drift
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.embedding.layers import parse_choice
 
     settings = DriftSettings(tuple(word or ()), most, skip, least, uses, measure, seed=seed)
-    if plot:
-        check_picture(plot)
+    check_outputs(json, plot)
     choice = parse_choice(layer)
     one, other = Text([first], raw, limit), Text([second], raw, limit)
     for text in (one, other):

@@ -14,6 +14,7 @@ from polyseme.cli.output import (
     ModelArgument,
     PlotOption,
     SeedOption,
+    check_outputs,
     decimals,
     open_embedder,
     show_table,
@@ -45,11 +46,10 @@ def geometry(
     """
     from polyseme.analysis.geometry import GeometrySettings, draw_geometry
     from polyseme.analysis.geometry import geometry as run
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.embedding.layers import parse_choice
 
-    if plot:
-        check_picture(plot)
+    check_outputs(json, plot)
     settings = GeometrySettings(parse_choice(layer), sentences, words, uses, min_uses, seed=seed)
     text = Text(inputs, raw)
     embedder = open_embedder(model, device)

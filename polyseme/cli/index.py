@@ -25,7 +25,7 @@ def index(
     model: Annotated[str, typer.Option(help="ELMo of any format, a transformers folder or name, a vector file.")],
     layer: Annotated[str, typer.Option(help="all, or the number of the one to keep, which takes less room.")] = "all",
     raw: RawOption = False,
-    limit: Annotated[int | None, typer.Option(help="Only so many sentences.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only so many sentences.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue what was interrupted.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the output.")] = False,
     device: DeviceOption = "cpu",
@@ -56,8 +56,8 @@ def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
         with Progress(job.parts.done) as progress:
             for words in job.run(sentences):
                 progress.advance(words, job.embedder.misread(words))
-            progress.report(job.embedder)
         job.finish()
+        progress.report(job.embedder)
     except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
         job.keep()
         if isinstance(error, KeyboardInterrupt):

@@ -27,6 +27,8 @@ def info(
     from rich.table import Table
 
     table = Table(title=escape(str(model)), show_header=False, title_justify="left", title_style="bold")
+    table.add_column()
+    table.add_column(overflow="fold")  # a path is of use only whole
     for name, value in facts.items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)

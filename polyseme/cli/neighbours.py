@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.cli.corpora import CaseOption, CorpusOption, IndexOption, ModelOption, RawOption, Source, shown
-from polyseme.cli.output import DeviceOption, JsonOption, decimals, show_table, write_json
+from polyseme.cli.output import DeviceOption, JsonOption, check_outputs, counted_as, decimals, show_table, write_json
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def neighbours(
         bool, typer.Option("--all-words", help="Among the uses of all words, not of the same one only.")
     ] = False,
     occurrence: Annotated[
-        int | None, typer.Option(help="Which one, where the word stands in the sentence several times.")
+        int | None, typer.Option(min=1, help="Which one, where the word stands in the sentence several times.")
     ] = None,
     match_case: CaseOption = False,
     raw: RawOption = False,
-    limit: Annotated[int, typer.Option(help="At most so many uses of the word, by lot.")] = 20_000,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many uses of the word, by lot.")] = 20_000,
     json: JsonOption = None,
     device: DeviceOption = "cpu",
 ) -> None:
@@ -48,6 +48,7 @@ def neighbours(
     use, choice = _use(text, word, occurrence), parse_choice(layer)
     if top < 1:
         raise ConfigError(f"--top must be 1 or more, not {top}")
+    check_outputs(json)
     beside = static_neighbours(static, use.word, top) if static else None
     source = Source(model, device, corpus, index, raw)
     among = source.everything() if all_words else source.of(word, match_case, limit)
@@ -68,8 +69,9 @@ def _use(text: str, word: str, occurrence: int | None) -> Use:
 
 
 def _show(use: Use, results: list[Neighbours], beside: StaticNeighbours | None) -> None:
-    for result in results:
-        title = f"{shown(use)}  {result.model}, layer {result.layer}, among {result.compared:,} uses"
+    for number, result in enumerate(results):
+        among = counted_as(result.compared, "use")
+        title = f"{chr(10) * (number > 0)}{shown(use)}  {result.model}, layer {result.layer}, among {among}"
         rows = [(shown(found.use), decimals(found.cosine)) for found in result.found]
         show_table(title, ("most alike", "cosine"), rows)
     if beside:

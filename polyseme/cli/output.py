@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polyseme.errors import OutputError
-from polyseme.files import replacing
+from polyseme.files import check_writable, replacing
 
 if TYPE_CHECKING:
     from polyseme.embedding.interfaces import Embedder
@@ -30,6 +29,8 @@ PlotOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
 LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.")]
+_BETWEEN = 3  # places between two columns on a terminal
+_NARROWEST = 30  # places that a column of text is folded into
 SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
 
 
@@ -39,6 +40,16 @@ def open_embedder(model: str, device: str) -> Embedder:
 
     with working(f"opening {model}"):
         return load(model, device=device)
+
+
+def check_outputs(json: str | None, plot: Path | None = None) -> None:
+    """Refuse what could not be written in the end, before hours of work."""
+    if json and json != "-":
+        check_writable(Path(json))
+    if plot:
+        from polyseme.analysis.pictures import check_picture
+
+        check_picture(plot)
 
 
 @contextmanager
@@ -56,24 +67,29 @@ def working(what: str) -> Iterator[None]:
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on standard output: drawn with lines on a terminal, plain and never cut elsewhere.
+    """A table on standard output: drawn with lines on a terminal, plain elsewhere, and cut nowhere.
 
-    The first column is text, the others are aligned as numbers are.
+    The first column is text, and folded where a terminal is narrow; the others are aligned as numbers are. Where not
+    even these fit, the table is plain.
     """
     from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    if not sys.stdout.isatty():
+    console = Console(highlight=False)
+    widths = [max(map(len, column)) + _BETWEEN for column in zip(columns, *rows, strict=True)]
+    if not sys.stdout.isatty() or sum(widths[1:]) + min(widths[0], _NARROWEST) > console.width:
         typer.echo(_plain_table(title, columns, rows))
         return
-    table = Table(title=escape(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if number else "left")
+        table.add_column(escape(column), justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
     for row in rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    if title:
+        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+    console.print(table)
 
 
 def write_json(target: str | Path, payload: object) -> None:
@@ -86,11 +102,13 @@ def write_json(target: str | Path, payload: object) -> None:
     if str(target) == "-":
         typer.echo(text)
         return
-    path = Path(target)
-    if path.is_dir():
-        raise OutputError(f"{path} cannot be written: it is a folder")
-    with replacing(path) as file:
+    with replacing(Path(target)) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def counted_as(count: int, what: str) -> str:
+    """``1 use``, ``2 uses``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def percent(share: float | None) -> str:

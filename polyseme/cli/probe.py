@@ -14,6 +14,7 @@ from polyseme.cli.output import (
     ModelArgument,
     PlotOption,
     SeedOption,
+    check_outputs,
     open_embedder,
     percent,
     show_table,
@@ -35,7 +36,7 @@ def probe(
         typer.Option(help="The labels: a number from 1, or a name as upos. [default: upos, or the last column]"),
     ] = None,
     feature: Annotated[str | None, typer.Option(help="Or a feature of CoNLL-U, as Tense.")] = None,
-    word_column: Annotated[int | None, typer.Option(help="The words. [default: 2 in CoNLL-U, else 1]")] = None,
+    word_column: Annotated[int | None, typer.Option(min=1, help="The words. [default: 2 in CoNLL-U, else 1]")] = None,
     layer: LayerOption = "all",
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first so many sentences of each file.")] = None,
     penalty: Annotated[float, typer.Option("--inverse-penalty", help="scikit-learn's C.")] = 1.0,
@@ -49,14 +50,13 @@ def probe(
 
     The control task gives each distinct word a label by lot; accuracy less its accuracy is selectivity.
     """
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.analysis.probe import ProbeSettings, draw_probe
     from polyseme.analysis.probe import probe as run
     from polyseme.embedding.layers import parse_choice
     from polyseme.text.conll import Labels, label_name
 
-    if plot:
-        check_picture(plot)
+    check_outputs(json, plot)
     wanted = Labels(column, feature, word_column)
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
     known, asked = (_read(path, wanted, limit) for path in (train, test))

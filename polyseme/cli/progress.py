@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from polyseme.cli.output import counted_as
+
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
 
@@ -33,6 +35,7 @@ class Progress:
         self.words = 0
         self.misread: Counter[str] = Counter()
         self._begun = self._drawn = time.monotonic()
+        self._ended: float | None = None
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         console = Console(stderr=True)
         self._bar = RichProgress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -45,6 +48,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = time.monotonic()
         self._bar.stop()
 
     def advance(self, words: list[str], misread: Mapping[str, int]) -> None:
@@ -61,7 +65,8 @@ class Progress:
         """Say what was done."""
         self._bar.stop()
         resumed = f" ({self.already:,} of them from before)" if self.already else ""
-        typer.echo(f"{self._summary()}{resumed}; {encoder.num_layers} layers of {encoder.dim}", err=True)
+        layers = counted_as(encoder.num_layers, "layer")
+        typer.echo(f"{self._summary()}{resumed}; {layers} of {encoder.dim}", err=True)
         for remark in encoder.remarks():
             typer.echo(remark, err=True)
         for what, count in self.misread.items():
@@ -69,5 +74,6 @@ class Progress:
                 typer.echo(f"{count:,} words were {what}", err=True)
 
     def _summary(self) -> str:
-        seconds = max(time.monotonic() - self._begun, 1e-9)
-        return f"{self.sentences:,} sentences, {self.words:,} words, {self.words / seconds:,.0f} words/s"
+        seconds = max((self._ended or time.monotonic()) - self._begun, 1e-9)
+        counts = f"{counted_as(self.sentences, 'sentence')}, {counted_as(self.words, 'word')}"
+        return f"{counts}, {self.words / seconds:,.0f} words/s"

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.cli.corpora import CaseOption, CorpusOption, IndexOption, ModelOption, RawOption, Source, shown
-from polyseme.cli.output import DeviceOption, JsonOption, PlotOption, SeedOption, decimals, show_table, write_json
+from polyseme.cli.output import (
+    DeviceOption,
+    JsonOption,
+    PlotOption,
+    SeedOption,
+    check_outputs,
+    counted_as,
+    decimals,
+    show_table,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from polyseme.analysis.senses import Senses
@@ -23,10 +33,10 @@ def senses(
         int | None, typer.Option(help="How many. [default: by silhouette, 2 to --most]", show_default=False)
     ] = None,
     most: Annotated[int, typer.Option(help="The largest number that is tried.")] = 6,
-    examples: Annotated[int, typer.Option(help="Typical sentences for each cluster.")] = 3,
+    examples: Annotated[int, typer.Option(min=1, help="Typical sentences for each cluster.")] = 3,
     match_case: CaseOption = False,
     raw: RawOption = False,
-    limit: Annotated[int, typer.Option(help="At most so many uses of the word, by lot.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many uses of the word, by lot.")] = 1000,
     seed: SeedOption = 0,
     json: JsonOption = None,
     plot: PlotOption = None,
@@ -36,16 +46,16 @@ def senses(
 
     The silhouette says how well the clusters are apart; beside it stands what a cloud without clusters would give.
     """
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.analysis.senses import ClusterSettings, cluster_uses, draw_senses
     from polyseme.embedding.layers import parse_choice
-    from polyseme.errors import ConfigError
+    from polyseme.errors import ConfigError, require
 
     settings, choice = ClusterSettings(clusters, most, examples, seed), parse_choice(layer)
-    if plot:
-        check_picture(plot)
-        if choice == "all":
-            raise ConfigError("--plot draws one layer; give its number with --layer")
+    check_outputs(json, plot)
+    if plot and choice == "all":
+        raise ConfigError("--plot draws one layer; give its number with --layer")
+    require("sklearn.cluster", "analysis")  # before the text is read
     source = Source(model, device, corpus, index, raw)
     uses = source.of(word, match_case, limit)
     layers = uses.numbers if choice == "all" else [choice]
@@ -56,7 +66,8 @@ def senses(
     if plot:
         save_figure(draw_senses(results[0], word, name), plot)
     if json != "-":
-        for result in results:
+        for number, result in enumerate(results):
+            typer.echo("\n" * (number > 0), nl=False)
             _show(word, name, len(uses), result)
 
 
@@ -66,7 +77,8 @@ def _show(word: str, model: str, uses: int, result: Senses) -> None:
         if result.silhouette is not None
         else "all alike: this layer does not look at context, or there are too few uses"
     )
-    typer.echo(f"{word}: {uses:,} uses, {model}, layer {result.layer}; {apart}")
+    typer.echo(f"{word}: {counted_as(uses, 'use')}, {model}, layer {result.layer}; {apart}")
     for number, cluster in enumerate(result.clusters, start=1):
-        title = f"\n{number}. {cluster.size:,} uses; around them: {', '.join(cluster.company)}"
+        around = f"; around them: {', '.join(cluster.company)}" if cluster.company else ""
+        title = f"\n{number}. {counted_as(cluster.size, 'use')}{around}"
         show_table(title, ("typical",), [(shown(use),) for use in cluster.typical])

@@ -12,6 +12,7 @@ from polyseme.cli.output import (
     JsonOption,
     LayerOption,
     ModelArgument,
+    check_outputs,
     decimals,
     open_embedder,
     show_table,
@@ -37,6 +38,7 @@ def similarity(
     from polyseme.analysis.similarity import similarity as run
     from polyseme.embedding.layers import parse_choice
 
+    check_outputs(json)
     choice = parse_choice(layer)
     alike = len({path.stem for path in inputs}) < len(inputs)
     sets = {str(path) if alike else path.stem: read_pairs(path) for path in inputs}

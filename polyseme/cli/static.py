@@ -12,7 +12,7 @@ import typer
 
 from polyseme.cli.corpora import RawOption, Text
 from polyseme.cli.info import info
-from polyseme.cli.output import JsonOption, SeedOption, decimals, show_table, write_json
+from polyseme.cli.output import JsonOption, SeedOption, check_outputs, decimals, show_table, write_json
 
 if TYPE_CHECKING:
     from polyseme.analysis.word2vec import Report, Word2VecSettings
@@ -27,6 +27,7 @@ TextArgument = Annotated[
 ]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The file to write: word2vec text.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
+_NO_TEXT = (".gz", ".bz2", ".xz", ".zst", ".bin", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".safetensors")
 VectorsArgument = Annotated[
     Path, typer.Argument(metavar="VECTORS", help="GloVe, word2vec or fastText text, word2vec's binary, or .npy.")
 ]
@@ -68,10 +69,11 @@ static.command(no_args_is_help=True)(info)
 def nearest(
     vectors: VectorsArgument,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="One or more.")],
-    top: Annotated[int, typer.Option(help="How many.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
     json: JsonOption = None,
 ) -> None:
     """Show the words whose vectors are most alike, by cosine."""
+    check_outputs(json)
     encoder = _open(vectors)
     found = {word: encoder.nearest(word, top) for word in words}
     if json:
@@ -84,13 +86,13 @@ def nearest(
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse what cannot be written before the work is done."""
     from polyseme.errors import OutputError
-    from polyseme.files import check_absent
+    from polyseme.files import check_absent, check_writable
 
     check_absent(path, overwrite)
-    if path.is_dir():
-        raise OutputError(f"{path} cannot be written: it is a folder")
-    if not path.parent.is_dir():
-        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    check_writable(path)
+    if path.suffix.lower() in _NO_TEXT:
+        name = path.name.split(".")[0]
+        raise OutputError(f"{path} cannot be written: vectors are written as plain text; call it {name}.txt, say")
 
 
 @contextmanager
@@ -104,9 +106,23 @@ def several_times(inputs: Sequence[str], raw: bool) -> Iterator[Text]:
         return
     with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
         path = Path(folder) / "sentences.txt"
+        _keep(text, path)
+        yield Text([str(path)], raw=False)
+
+
+def _keep(text: Text, path: Path) -> None:
+    from polyseme.errors import OutputError, PolysemeError
+
+    try:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(f"{' '.join(words)}\n" for words in text)
-        yield Text([str(path)], raw=False)
+    except OSError as error:
+        if isinstance(error, PolysemeError):
+            raise
+        place, why = path.parent.parent, error.strerror or error
+        raise OutputError(
+            f"no room for the words of the text in {place}: {why}; TMPDIR says where to put them"
+        ) from error
 
 
 def _fit(text: Text, settings: Word2VecSettings, output: Path) -> int:

@@ -13,6 +13,7 @@ from polyseme.cli.output import (
     LayerOption,
     ModelArgument,
     PlotOption,
+    check_outputs,
     decimals,
     open_embedder,
     percent,
@@ -39,13 +40,12 @@ def wic(
 
     The threshold is tuned in training; accuracy on the test has its 95 % interval (Wilson's).
     """
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.analysis.wic import draw_wic, read_wic
     from polyseme.analysis.wic import wic as run
     from polyseme.embedding.layers import parse_choice
 
-    if plot:
-        check_picture(plot)
+    check_outputs(json, plot)
     choice = parse_choice(layer)
     tuned, asked = (read_wic(path)[:limit] for path in (train, test))
     embedder = open_embedder(model, device)

@@ -14,6 +14,7 @@ from polyseme.cli.output import (
     LayerOption,
     ModelArgument,
     PlotOption,
+    check_outputs,
     percent,
     show_table,
     write_json,
@@ -31,7 +32,7 @@ def wsd(
     ],
     inventory: Annotated[Path, typer.Option(help="WordNet's index.sense.")],
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(help="Learn from so many sentences only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Learn from so many sentences only.")] = None,
     json: JsonOption = None,
     plot: PlotOption = None,
     device: DeviceOption = "cpu",
@@ -43,13 +44,12 @@ def wsd(
     """
     from itertools import islice
 
-    from polyseme.analysis.pictures import check_picture, save_figure
+    from polyseme.analysis.pictures import save_figure
     from polyseme.analysis.sense_tagged import find_sets, read_inventory, read_tagged
     from polyseme.analysis.wsd import disambiguate, draw_wsd, first_sense
     from polyseme.embedding.layers import parse_choice
 
-    if plot:
-        check_picture(plot)
+    check_outputs(json, plot)
     choice, senses = parse_choice(layer), read_inventory(inventory)
     sets = {name: list(read_tagged(path)) for name, path in find_sets(test).items()}
     first_sense(sets, senses)  # what is wrong with them is said before hours of work

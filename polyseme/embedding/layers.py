@@ -33,6 +33,11 @@ class Mix:
         if not self.weights or not np.isfinite([*self.weights, self.gamma]).all():
             raise ConfigError(f"a mix needs weights, and finite ones; got {self.weights} and gamma {self.gamma}")
 
+    def __str__(self) -> str:
+        """As `parse_choice` reads it."""
+        weights = ",".join(f"{weight:g}" for weight in self.weights)
+        return weights if self.gamma == 1 else f"{weights} times {self.gamma:g}"
+
     @classmethod
     def from_scores(cls, scores: Sequence[float], gamma: float = 1.0) -> Mix:
         """From weights before the softmax, as `ScalarMix` and AllenNLP's ``scalar_mix_parameters`` hold them."""

@@ -79,8 +79,9 @@ def _expand_one(path: str | PathLike[str]) -> list[Source]:
     visible = [match for match in matches if match is place or not match.name.startswith(".")]
     found = [file for match in visible for file in (_files_below(match) if match.is_dir() else [match])]
     if not found:
+        fault = "no file below this folder" if place.is_dir() else "no such file"
         raise InputError(
-            f"{path}: no such file; expected a text file, a folder of them, a pattern, or - for standard input."
+            f"{path}: {fault}; expected a text file, a folder of them, a pattern, or - for standard input."
         )
     return list(found)
 

@@ -1,6 +1,7 @@
 """``probe``, ``geometry``, ``wic``, ``similarity``, ``analogy`` and ``determinism`` as people run them."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def files(tmp_path):
     rows = SENTENCE.replace("\n", "\t_" * 6 + "\n").replace("\n" + "\t_" * 6, "\n")
     contents = {
         "a.conllu": rows * 3,
+        "other.conllu": rows.replace("NOUN", "N").replace("VERB", "V").replace("DET", "D").replace("PUNCT", "P"),
         "ragged.conll": "a b\nc\n",
         "a.data.txt": WIC,
         "a.gold.txt": "T\nF\nT\n",
@@ -124,7 +126,10 @@ def test_sets_of_one_name_are_told_apart(call, tmp_path):
         (["probe", TINY, *PROBE, "--column", "uppos"], "Did you mean 'upos'"),
         (["probe", TINY, *PROBE, "--layer", "7"], "there is no layer 7"),
         (["probe", TINY, *PROBE, "--plot", "p.jpg"], "a picture's name ends in"),
-        (["geometry", TINY, "empty.txt"], "the text is empty"),
+        (["geometry", TINY, "empty.txt"], "no sentence of the text has two words"),
+        (["probe", TINY, "--train", "a.conllu", "--test", "other.conllu"], "no label of the test is in training"),
+        (["wic", TINY, "--train", "nowhere.data.txt", "--test", "a.data.txt"], "nowhere.data.txt: no such file"),
+        (["wic", TINY, "--train", "empty.txt", "--test", "a.data.txt"], "empty.txt: is empty"),
         (["geometry", TINY, "text.txt", "--uses", "2"], "uses must be at least min_uses"),
         (
             ["wic", TINY, "--train", "a.data.txt", "--test", "short.data.txt"],
@@ -141,6 +146,7 @@ def test_sets_of_one_name_are_told_apart(call, tmp_path):
         (["determinism", TINY, "empty.txt"], "nothing to embed"),
         (["determinism", "nowhere"], "nowhere does not exist"),
         (["similarity", TINY, "pairs.txt", "--json", "no/r.json"], "no/r.json cannot be written"),
+        (["similarity", TINY, "pairs.txt", "--json", "."], ". cannot be written: it is a folder"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(call, arguments, message):
@@ -151,6 +157,12 @@ def test_bad_input_is_one_line_and_status_2(call, arguments, message):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("command", "option"), [("probe", "--json"), ("probe", "--plot"), ("determinism", "--json")])
+def test_what_cannot_be_written_is_told_before_the_work(call, command, option):
+    status, _, err = call(command, "no-such-model", *COMMANDS[command], option, "nowhere/r.png")
+    assert (status, err) == (2, "error: nowhere/r.png cannot be written: there is no folder nowhere\n")
+
+
 def test_numbers_that_are_none_become_null(tmp_path):
     output.write_json(tmp_path / "r.json", {"a": float("nan"), "b": (float("inf"), 1.5)})
     assert json.loads((tmp_path / "r.json").read_text()) == {"a": None, "b": [None, 1.5]}
@@ -159,3 +171,33 @@ def test_numbers_that_are_none_become_null(tmp_path):
 def test_a_table_is_plain_where_nobody_looks(capsys):
     output.show_table("title", ("name", "n"), [("a", "1"), ("long name", "22")])
     assert capsys.readouterr().out == "title\nname        n\na           1\nlong name  22\n"
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys):
+    """Show a table on a terminal of so many columns."""
+
+    def show(columns, *table):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        output.show_table(*table)
+        return re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)  # without bold
+
+    return show
+
+
+def test_a_terminal_folds_long_text_and_keeps_numbers_and_title_whole(terminal):
+    shown = terminal(
+        50, "a title that is longer than the terminal is wide, but whole", ("use", "n"), [("word " * 12, "0.123")]
+    )
+    assert shown.splitlines()[0] == "a title that is longer than the terminal is wide, but whole"
+    assert "0.123" in shown
+    assert shown.count("word") == 12
+    assert max(map(len, shown.splitlines()[1:])) <= 50
+
+
+def test_a_table_of_numbers_too_wide_for_the_terminal_is_plain_and_whole(terminal):
+    columns = ("", *(f"semeval20{number:02}" for number in range(9)))
+    shown = terminal(80, "title", columns, [("most frequent in training", *["55.2"] * 9)])
+    assert shown.splitlines()[1].split() == list(columns[1:])
+    assert "most frequent in training" in shown

@@ -88,9 +88,12 @@ def test_static_neighbours_stand_beside(call, tmp_path, monkeypatch):
         ((*QUESTION, "--top", "0"), "--top must be 1 or more"),
         ((*QUESTION, "--layer", "9"), "there is no layer 9"),
         ((*QUESTION, "--index", "nowhere"), "is no index"),
+        ((*QUESTION, "--index", TINY + "/config.json"), "is no index"),
+        (("neighbours", "", "--word", "bank", "--model", TINY), "the sentence is empty"),
         (("senses", "zebra", "--model", TINY), "no use of 'zebra'"),
         (("senses", "bank", "--model", TINY, "--plot", "x.doc"), "ends in .png"),
         (("drift", "-", "-", "--model", TINY), "only once"),
+        (("drift", TINY, TINY, "--model", TINY, "--layer", "all"), "one layer at a time"),
     ],
 )
 def test_faults_are_one_line(call, arguments, fault):
@@ -98,6 +101,41 @@ def test_faults_are_one_line(call, arguments, fault):
     assert status == 2
     assert fault in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (*QUESTION, "--limit", "0"),
+        ("senses", "bank", "--model", TINY, "--limit", "-1"),
+        ("index", TINY, "-o", "x", "--model", TINY, "--limit", "-1"),
+        ("drift", TINY, TINY, "--model", TINY, "--limit", "-1"),
+        ("drift", TINY, TINY, "--model", TINY, "--skip", "-1"),
+        ("wsd", TINY, "--train", "x", "--test", "x", "--inventory", "x", "--limit", "-1"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused_by_its_name(call, arguments):
+    status, _, err = call(*arguments)
+    assert status == 2
+    assert f"Invalid value for '{arguments[-2]}'" in err
+
+
+def test_an_empty_corpus_to_index_is_one_line(call, tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    status, _, err = call("index", tmp_path / "empty.txt", "-o", tmp_path / "index", "--model", TINY)
+    assert (status, err) == (2, "error: there are no words to index; the corpus is empty\n")
+
+
+def test_a_mix_is_shown_as_it_is_typed(call):
+    assert "tiny, layer 0.2,0.3,0.5, among" in call(*QUESTION, "--layer", "0.2,0.3,0.5")[1]
+
+
+def test_an_interruption_is_told(call, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyseme.analysis.uses.find_uses", interrupt)
+    assert call(*QUESTION)[::2] == (130, "interrupted\n")
 
 
 def test_an_index_of_another_model_is_one_line(call, index, tmp_path, monkeypatch):

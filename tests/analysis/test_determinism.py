@@ -44,7 +44,7 @@ def elmo():
 def test_elmo_is_tried_in_every_way(elmo):
     found = {check.name: check for check in elmo.checks}
     exact = ["once more", "reversed", "shuffled", "each alone", "64 words at a time", "4,096 words at a time"]
-    for name in (*exact, "1 words at a time", "2 processes"):
+    for name in (*exact, "1 word at a time", "2 processes"):
         assert max(found[name].differences) < 1e-5, name
         assert len(found[name].differences) == 3
     assert found["once more"].identical

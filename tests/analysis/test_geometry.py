@@ -95,7 +95,7 @@ def test_one_layer_is_one_row():
 
 @pytest.mark.parametrize("text", [[], [[]], [["alone"]]])
 def test_an_empty_text_is_refused(text):
-    with pytest.raises(InputError, match="the text is empty"):
+    with pytest.raises(InputError, match="no sentence of the text has two words"):
         geometry(Planted(), text)
 
 

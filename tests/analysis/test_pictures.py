@@ -23,3 +23,6 @@ def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
         check_picture(tmp_path / "picture.jpg")
     with pytest.raises(OutputError, match="there is no folder"):
         check_picture(tmp_path / "nowhere" / "picture.png")
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(OutputError, match="it is a folder"):
+        check_picture(tmp_path / "folder.png")

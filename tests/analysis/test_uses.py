@@ -16,6 +16,11 @@ def test_uses_are_found_whatever_the_case():
     assert [use.word for use in find_uses(SENTENCES, "Bank", match_case=True)] == ["Bank"]
 
 
+def test_the_uses_in_one_sentence_share_it():
+    first, second = find_uses([["to", "bank", "or", "to", "pay"]], "to")
+    assert first.words is second.words
+
+
 def test_a_limit_keeps_so_many_in_order_and_always_the_same():
     every = find_uses(SENTENCES, "the")
     some = find_uses(SENTENCES, "the", limit=3)

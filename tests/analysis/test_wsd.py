@@ -202,9 +202,11 @@ def test_sets_below_a_folder_are_found_and_all_is_not_counted_twice(tmp_path):
     ("text", "fault"),
     [
         ("not json", "line 1 is no tagged sentence"),
-        ('{"tokens": ["a"]}', "KeyError"),
+        ('{"tokens": ["a"]}', r"line 1 is no tagged sentence: '\{\"tokens"),
+        ("[1, 2]", "line 1 is no tagged sentence"),
+        ('{"tokens": "a b", "senses": []}', "line 1 is no tagged sentence"),
         ('{"tokens": ["a"], "senses": [{"i": 1, "key": "a%1:00:00::"}]}', "a tag for token 1, but 1 tokens"),
-        ('{"tokens": ["a"], "senses": [{"i": 0, "key": "nonsense"}]}', "'nonsense' is no sense key"),
+        ('{"tokens": ["a"], "senses": [{"i": 0, "key": "nonsense"}]}', "x.jsonl: line 1: 'nonsense' is no sense key"),
     ],
 )
 def test_a_damaged_tagged_corpus_is_one_sentence(tmp_path, text, fault):

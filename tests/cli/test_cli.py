@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models import make_encoder
 
 import polyseme
 from polyseme import cli
@@ -313,6 +314,31 @@ def test_demo_runs_on_any_model(call):
     out = call("demo", "--model", TINY).out
     assert "context-free" in out
     assert "1.000" in out
+
+
+def test_demo_has_room_for_any_number_of_layers(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("polyseme.loading.load", lambda _: make_encoder(num_layers=12))
+    lines = call("demo").out.splitlines()
+    for layer in range(1, 13):
+        assert sum(line.split()[:2] == ["layer", str(layer)] for line in lines) == 3  # once for each word
+
+
+def test_a_path_in_a_description_is_whole(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("POLYSEME_CACHE", str(tmp_path))
+    (tmp_path / "vectors.txt").write_text("a 1 2\nb 3 4\n")
+    out = call("info", tmp_path / "vectors.txt").out
+    kept = "".join(line.strip("│ ").split("│")[-1].strip() for line in out.splitlines())
+    assert str(next((tmp_path / "vectors").iterdir())) in kept
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full, which Linux has")
+def test_a_full_disk_behind_standard_output_is_one_line():
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [sys.executable, "-m", "polyseme", "info", TINY, "--json"]
+        outcome = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert outcome.stderr.startswith("error: No space left on device")
 
 
 def test_a_reader_that_leaves_is_no_fault():

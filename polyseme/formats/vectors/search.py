@@ -31,7 +31,7 @@ def search(
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Of length one; zeros stay zeros."""
+    """Vectors of length one, so that products are cosines; zeros stay zeros."""
     vectors = np.asarray(vectors, dtype=np.float32)
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
