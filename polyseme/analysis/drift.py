@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.uses import Lot, Use, embed_uses, one_layer
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
@@ -144,7 +144,7 @@ def draw_drift(drift: Drift, top: int = 20) -> Figure:
     axes.set_yticks(heights, [change.word for change in changes])
     axes.grid(visible=False)
     axes.set_xlim(left=0)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(loc="lower right", **LEGEND)
     return figure
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.features import on_disk
-from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.uses import check_vectors
 from polyseme.analysis.views import view_dim, view_name, views
 from polyseme.embedding.interfaces import Embedder
@@ -267,6 +267,6 @@ def draw_geometry(result: GeometryResult) -> Figure:
     axes.plot(places, random_words, ".:", color=FAINT, label="random words (taken off)")
     axes.set_xticks(places, [str(row.layer) for row in result.layers])
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(fontsize=9, **LEGEND)
     tidy(axes, f"{result.model}: how much context changes vectors", "layer", "cosine, or share of variance")
     return figure

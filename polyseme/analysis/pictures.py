@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Told apart by those who see no red or no green, and in print (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#555555")
 FAINT = "#999999"
+LEGEND = {"frameon": True, "framealpha": 0.9, "edgecolor": "none"}  # no line runs through its words
 KINDS = (".png", ".svg", ".pdf")
 _DOTS = 150  # an inch
 

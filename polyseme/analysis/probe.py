@@ -17,7 +17,7 @@ import numpy as np
 
 from polyseme.analysis.features import Features, embed_labelled
 from polyseme.analysis.linear import FitSettings, Joined, LinearProblem, Rows
-from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
@@ -145,7 +145,7 @@ def draw_probe(result: ProbeResult, labels: str) -> Figure:
     axes.axhline(100 * result.commonest, color=FAINT, linestyle=":", label="the commonest\nlabel")
     axes.set_xticks(range(len(result.layers)), [str(row.layer) for row in result.layers])
     axes.set_ylim(0, 100)
-    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.legend(fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5), **LEGEND)
     tidy(axes, f"{result.model}: {labels}", "layer", "accuracy, %")
     return figure
 

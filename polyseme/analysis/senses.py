@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.pictures import COLOURS, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, LEGEND, new_figure, tidy
 from polyseme.analysis.uses import Use, Uses
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError, require
@@ -119,7 +119,7 @@ def draw_senses(senses: Senses, word: str, model: str) -> Figure:
         axes.scatter(*inside.T, s=22, alpha=0.7, linewidths=0, color=COLOURS[number % len(COLOURS)], label=label)
     across, up = (f"principal component {n + 1} ({share:.0%})" for n, share in enumerate(senses.shares))
     tidy(axes, f"uses of “{word}”, {model}, layer {senses.layer}", across, up)
-    axes.legend(title="uses, and the words around them", frameon=False, fontsize=8, title_fontsize=8)
+    axes.legend(title="uses, and the words around them", fontsize=8, title_fontsize=8, **LEGEND)
     return figure
 
 

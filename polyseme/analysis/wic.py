@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.uses import check_vectors
 from polyseme.analysis.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
@@ -113,7 +113,7 @@ def draw_wic(result: WicResult) -> Figure:
     )
     axes.axhline(100 * result.chance, color=FAINT, linestyle="--", label="chance")
     axes.set_xticks(places, [str(row.layer) for row in result.layers])
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(fontsize=9, **LEGEND)
     tidy(axes, f"{result.model}: word in context", "layer", "accuracy, %")
     return figure
 

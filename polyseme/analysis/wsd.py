@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.pictures import COLOURS, FAINT, new_figure, tidy
+from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.sense_tagged import Inventory, Lemma, Tag, TaggedSentence, check_gold
 from polyseme.analysis.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
@@ -117,7 +117,7 @@ def draw_wsd(result: WsdResult) -> Figure:
     for height, method, line in zip(f1[:2], result.methods[:2], ("--", ":"), strict=True):
         axes.axhline(height, color=FAINT, linestyle=line, label=method.name)
     tidy(axes, f"word senses by nearest neighbour, {result.methods[0].scores[total].name}", "layer", "F1")
-    axes.legend(frameon=False)
+    axes.legend(**LEGEND)
     return figure
 
 

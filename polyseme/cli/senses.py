@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +21,9 @@ from polyseme.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from polyseme.analysis.senses import Senses
+    from polyseme.analysis.senses import ClusterSettings, Senses
+    from polyseme.analysis.uses import Uses
+    from polyseme.embedding.layers import LayerChoice
 
 
 def senses(
@@ -47,7 +50,7 @@ def senses(
     The silhouette says how well the clusters are apart; beside it stands what a cloud without clusters would give.
     """
     from polyseme.analysis.pictures import save_figure
-    from polyseme.analysis.senses import ClusterSettings, cluster_uses, draw_senses
+    from polyseme.analysis.senses import ClusterSettings, draw_senses
     from polyseme.embedding.layers import parse_choice
     from polyseme.errors import ConfigError, require
 
@@ -59,7 +62,7 @@ def senses(
     source = Source(model, device, corpus, index, raw)
     uses = source.of(word, match_case, limit)
     layers = uses.numbers if choice == "all" else [choice]
-    results = [cluster_uses(uses, one, settings) for one in layers]
+    results = [_cluster(uses, one, settings, choice == "all") for one in layers]
     name = source.encoder.name
     if json:
         write_json(json, {"word": word, "model": name, "uses": [shown(use) for use in uses], "layers": results})
@@ -69,6 +72,19 @@ def senses(
         for number, result in enumerate(results):
             typer.echo("\n" * (number > 0), nl=False)
             _show(word, name, len(uses), result)
+
+
+def _cluster(uses: Uses, layer: LayerChoice, settings: ClusterSettings, among_others: bool) -> Senses:
+    """The clusters of a layer; of one that has fewer than are asked for, what it has, if it is one of several."""
+    from polyseme.analysis.senses import cluster_uses
+    from polyseme.errors import InputError
+
+    try:
+        return cluster_uses(uses, layer, settings)
+    except InputError:
+        if not among_others:
+            raise
+        return cluster_uses(uses, layer, replace(settings, clusters=None))
 
 
 def _show(word: str, model: str, uses: int, result: Senses) -> None:

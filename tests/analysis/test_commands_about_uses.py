@@ -174,6 +174,14 @@ def test_senses_are_shown_and_drawn(call, tmp_path):
     assert (tmp_path / "bank.png").stat().st_size > 5000
 
 
+def test_a_layer_without_context_does_not_stop_the_others(call):
+    status, out, _ = call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", "all")
+    assert status == 0
+    assert "layer 0; all alike" in out
+    assert "layer 2; silhouette" in out
+    assert call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", 0)[0] == 2
+
+
 def test_senses_as_json(call):
     found = json.loads(call("senses", "bank", "--model", TINY, "--layer", "all", "--json", "-")[1])
     assert [layer["layer"] for layer in found["layers"]] == [0, 1, 2]
