@@ -4,7 +4,7 @@
 
 Every recipe gets so many seconds of training (evaluation not counted), with its schedule laid out to end then, by the
 speed of its first steps. Perplexity is by the full softmax on all held-out text: each sentence by itself, and state
-carried. Recipes are compared at equal time, so one that takes cheaper steps takes more of them. Prints a Markdown table.
+carried. At equal time, one that takes cheaper steps takes more of them. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -74,6 +74,23 @@ def run(name: str, shards: Shards, args: argparse.Namespace) -> dict[str, object
     return {**result, "fresh": fresh.both, "carried": carried.both, "held out": fresh.tokens, "curve": curve}
 
 
+def draw(results: list[dict[str, object]], path: Path) -> None:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import ScalarFormatter
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.add_subplot(xlabel="seconds of training", ylabel="held-out perplexity", yscale="log")
+    for result in results:
+        points = [*result["curve"], (result["seconds"], result["fresh"])]
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=result["recipe"])
+        axes.annotate(f"{result['fresh']:.0f}", points[-1], (4, 4), textcoords="offset points")
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
+    axes.grid(which="both", linewidth=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="+")
@@ -87,6 +104,8 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.SETTING=VALUE", help="for all of them")
     parser.add_argument("--shards", type=Path, help="keep the text's shards there")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--plot", type=Path, help="draw the curves")
+    parser.add_argument("--join", nargs="*", type=Path, default=[], help="results of other runs to draw beside them")
     args = parser.parse_args()
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -103,6 +122,8 @@ def main() -> None:
             print("|", " | ".join(map(str, shown)), f"| {found['fresh']:.1f} | {found['carried']:.1f} |", flush=True)
             if args.json:
                 args.json.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    if args.plot:
+        draw([*results, *(row for path in args.join for row in json.loads(path.read_text("utf-8")))], args.plot)
 
 
 if __name__ == "__main__":

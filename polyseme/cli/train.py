@@ -79,19 +79,20 @@ def train(
 
 
 def _run(order: Order, tensorboard: Path | None) -> None:
+    from polyseme.training.distributed import is_leader
+    from polyseme.training.run import Finished, Plan
     from polyseme.training.run import train as begin
     from polyseme.training.stopping import Stop
-    from polyseme.training.telling import describe_interruption
+    from polyseme.training.telling import describe_interruption, say_patience
 
-    events = begin(order)
-    with Stop() as stop, _Screen(tensorboard) as screen:
-        for event in events:
+    event = None
+    with Stop(say_patience) as stop, _Screen(tensorboard) as screen:
+        for event in begin(order, lambda: stop.asked):
+            stop.patient = stop.patient or isinstance(event, Plan)
             screen.show(event)
-            if stop.asked:
-                events.close()
-                break
-    if stop.asked:
-        typer.echo(describe_interruption(order), err=True)
+    if not isinstance(event, Finished):
+        if is_leader():
+            typer.echo(describe_interruption(order), err=True)
         raise SystemExit(130)
 
 

@@ -139,7 +139,7 @@ def save(
             raise OutputError(f"{name!r} is no name for a further file of a model")
     path = path.resolve()
     check_absent(path, overwrite)
-    _check_replaceable(path)
+    check_replaceable(path)
     with replacing_folder(path) as folder:
         if vocabulary:
             special = {"bos": vocabulary.bos, "eos": vocabulary.eos, "unk": vocabulary.unk}
@@ -173,7 +173,7 @@ def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary
     return softmax.vocabulary
 
 
-def _check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path) -> None:
     """What is overwritten is a model or an empty folder; anything else is somebody's work."""
     if path.is_dir():
         known = FILES | (_listed(path) if recognises(path) else set())

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from polyseme.errors import PolysemeError
 from polyseme.training.distributed import is_leader
-from polyseme.training.run import Order, train
+from polyseme.training.run import Finished, Order, Plan, train
 from polyseme.training.settings import PRESETS, RECIPES, merge_tables, parse_set, read_settings
 from polyseme.training.stopping import Stop
-from polyseme.training.telling import Teller, describe_interruption
+from polyseme.training.telling import Teller, describe_interruption, say_patience
 
 
 def main() -> None:
@@ -35,23 +35,26 @@ def main() -> None:
         )
         run(order)
     except PolysemeError as error:
-        _say(f"error: {error}")
+        _say(f"error: {' '.join(str(error).split())}")
         sys.exit(2)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
 
 
 def run(order: Order) -> None:
     """Go through a run, printing."""
-    teller = Teller()
-    events = train(order)
-    with Stop() as stop:
-        for event in events:
+    teller, event = Teller(), None
+    with Stop(say_patience) as stop:
+        for event in train(order, lambda: stop.asked):
+            stop.patient = stop.patient or isinstance(event, Plan)
             line = teller.tell(event)
             if line and is_leader():
                 _say(line)
-            if stop.asked:
-                events.close()
-                _say(describe_interruption(order))
-                sys.exit(130)
+    if not isinstance(event, Finished):
+        if is_leader():
+            _say(describe_interruption(order))
+        sys.exit(130)
 
 
 def _say(line: str) -> None:

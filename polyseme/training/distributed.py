@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from polyseme.errors import ConfigError
+from polyseme.errors import ConfigError, TrainingError
 
 
 @dataclass(frozen=True)
@@ -39,22 +40,42 @@ class Processes:
         if self.count == 1 or not tensors:
             return
         joined = torch.cat([tensor.flatten() for tensor in tensors])
-        dist.all_reduce(joined)
+        with _together():
+            dist.all_reduce(joined)
         for tensor, part in zip(tensors, joined.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(part.view_as(tensor))
+
+    def any(self, wishes: Sequence[bool], device: torch.device) -> list[bool]:
+        """Which of these somebody wants; the same answer in all processes."""
+        if self.count == 1:
+            return list(wishes)
+        votes = torch.tensor(wishes, dtype=torch.float32, device=device)
+        self.sum([votes])
+        return [vote > 0 for vote in votes.tolist()]
 
     def wait(self) -> None:
         """Until all are here."""
         if self.count > 1:
-            dist.barrier()
+            with _together():
+                dist.barrier()
 
     def gather(self, tensor: Tensor, dim: int) -> Tensor:
         """The tensors of all processes, joined along an axis, in all of them."""
         if self.count == 1:
             return tensor
         parts = [torch.empty_like(tensor) for _ in range(self.count)]
-        dist.all_gather(parts, tensor.contiguous())
+        with _together():
+            dist.all_gather(parts, tensor.contiguous())
         return torch.cat(parts, dim=dim)
+
+
+@contextmanager
+def _together() -> Iterator[None]:
+    """What needs all processes cannot be when one of them has ended; which has said why."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise TrainingError("another process of this run has ended") from error
 
 
 def is_leader() -> bool:

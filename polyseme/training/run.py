@@ -11,174 +11,105 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from polyseme.errors import ConfigError, InputError, OutputError, TrainingError
-from polyseme.files import make_folder, replacing
-from polyseme.formats import native
+from polyseme.errors import ConfigError, InputError, TrainingError
+from polyseme.files import replacing
+from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
 from polyseme.formats.json_file import read_json
-from polyseme.lm import Document, Perplexity, perplexity, read_documents
-from polyseme.text.corpus import Paths, expand
+from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from polyseme.training.curves import draw_curves
 from polyseme.training.distributed import Processes, join_processes, leave_processes
+from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
+from polyseme.training.order import Order, check_order, claimed, usable
 from polyseme.training.prepare import PrepareSettings, Preparing, prepare
 from polyseme.training.settings import TrainSettings, change, choose_preset, preset
 from polyseme.training.shards import Shards
-from polyseme.training.student import Student, new_student, taken_over
+from polyseme.training.student import new_student, taken_over
 from polyseme.training.trainer import Report, Trainer
 
+__all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
+
 POINTS = 200  # of a curve
-AGREE_EVERY = 20  # steps after which several processes ask each other whether to save
+HELD_OUT = "held-out"
+TOLD = ("curve", "losses", "evaluations", "evaluated", "best")  # of a run, in its checkpoint
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What is about to be done."""
-
-    settings: TrainSettings
-    steps: int
-    first_step: int  # 0, or where an interrupted run goes on
-    tokens: int  # of the training text
-    held_out_tokens: int
-    words: int  # of the vocabulary
-    unknown: float  # share of the running words that are not in it
-    parameters: int  # of the biLM
-    head_parameters: int
-    device: str
-    processes: int
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How the model does on text that it does not learn from, by the full softmax."""
-
-    step: int
-    text: str  # which
-    fresh: Perplexity  # each sentence by itself
-    carried: Perplexity  # state carried through a document
-    best: bool  # the best of the run so far, so the model was saved
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A checkpoint was written."""
-
-    folder: Path
-    step: int
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The run is over."""
-
-    model: Path
-    run: Path
-    step: int
-    best: float | None  # perplexity of the model, each sentence by itself
-
-
-Event = Preparing | Plan | Report | Evaluation | Saved | Finished
-
-
-@dataclass(frozen=True)
-class Order:
-    """What somebody wants trained.
-
-    Attributes:
-        texts: Files, folders, patterns, or ``-`` for standard input.
-        output: The model's folder.
-        preset: A size of model; None chooses by the text and the device.
-        recipe: ``modern``, or ``bilm-tf`` for the published one.
-        changes: Settings that differ from the preset's, as nested tables.
-        device: Where to compute.
-        resume: Go on with an interrupted run.
-        overwrite: Begin anew and replace what is there.
-        start_from: A model to go on from, instead of random weights.
-        extend: With it: take the new text's words into the vocabulary.
-        other_texts: Further text to measure on, such as the old domain's.
-        workers: Processes that prepare the text; None is one a core.
-    """
-
-    texts: Paths
-    output: Path
-    preset: str | None = None
-    recipe: str = "modern"
-    changes: Mapping[str, Any] = field(default_factory=dict)
-    device: str = "cpu"
-    resume: bool = False
-    overwrite: bool = False
-    start_from: Path | None = None
-    extend: bool = False
-    other_texts: Sequence[str] = ()
-    workers: int | None = None
-
-    @property
-    def run(self) -> Path:
-        """The folder beside the model's that holds what going on needs."""
-        return self.output.with_name(f"{self.output.name}.run")
-
-
-def train(order: Order) -> Generator[Event, None, None]:
+def train(order: Order, stop: Callable[[], bool] = lambda: False) -> Generator[Event, None, None]:
     """Train a model; stop by not asking for more, and a checkpoint is written.
 
     The files are whole at any time: a run that is killed goes on from its last checkpoint, and what it then computes is
     what it would have computed.
+
+    Args:
+        order: What to do.
+        stop: Asked after each step; where it says so, a checkpoint is written and the run ends without `Finished`. So
+            several processes stop at the same step, whichever of them is told to.
     """
+    check_order(order)
     processes, device = join_processes(order.device)
     try:
-        if processes.leads:
-            _check_output(order)
-        processes.wait()
-        yield from _Run(order, processes, _usable(device)).events()
+        with claimed(order) if processes.leads else nullcontext():
+            processes.wait()
+            yield from _Run(order, processes, usable(device), stop).events()
+    except (RuntimeError, MemoryError) as error:
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
+            raise
+        raise TrainingError(
+            f"there is not enough memory on {device} for this; take a smaller --preset, or halve training.rows or "
+            "training.window; what was saved is still there"
+        ) from error
     finally:
         leave_processes()
 
 
 class _Run:
-    def __init__(self, order: Order, processes: Processes, device: torch.device) -> None:
-        self.order, self.processes, self.device = order, processes, device
+    def __init__(self, order: Order, processes: Processes, device: torch.device, stop: Callable[[], bool]) -> None:
+        self.order, self.processes, self.device, self.stop = order, processes, device, stop
         self.curve: list[tuple[int, float]] = []  # tokens, mean loss
+        self.losses: list[float] = []  # since the last point of the curve
         self.evaluations: list[dict[str, Any]] = []
+        self.evaluated = 0  # the last step at which that was done
         self.best: float | None = None
 
     def events(self) -> Iterator[Event]:
         # What can be refused is refused before the text is read; the size may be chosen only after it.
-        yield from self._prepare(self._settings_of(self.order.preset or "tiny").data)
+        self.model = open_model(self.order.start_from) if self.order.start_from else None
+        data = self._settings_of(self.order.preset or "tiny").data
+        self.others = {name: _documents(name, raw=not data.tokenized) for name in self.order.other_texts}
+        yield from self._prepare(data)
         self.shards = Shards.open(self.order.run / "text")
-        self.settings = self._settings()
-        self.student = self._student()
+        asked = self._settings()
+        self.student = self._student(asked)
+        self.settings = replace(asked, model=self.student.bilm.config)
         loop = self.settings.training
         self.trainer = Trainer(self.student, self.shards, self.settings.loss, loop, self.device, self.processes)
-        if self.order.resume:
-            self._restore(load_checkpoint(self.order.run / "last"))
-        elif self.processes.leads:
-            with replacing(self.order.run / "settings.json") as file:
-                file.write(json.dumps(dataclasses.asdict(self.settings), indent=1).encode())
+        self._begin(asked)
         yield self._plan()
         if self.order.start_from and not self.trainer.step:
-            yield from self._evaluate(loop.held_out_tokens)
-        yield from self._loop()
-        yield Finished(self.order.output, self.order.run, self.trainer.step, self.best)
+            yield from self._evaluate()
+        if (yield from self._loop()):
+            yield Finished(self.order.output, self.order.run, self.trainer.step, self.best)
 
     def _prepare(self, settings: PrepareSettings) -> Iterator[Preparing]:
-        make_folder(self.order.run)
         if self.processes.leads:
             yield from self._text(settings)
         self.processes.wait()
 
     def _text(self, settings: PrepareSettings) -> Iterator[Preparing]:
-        folder = self.order.run / "text"
-        if self.order.resume and "-" in expand(self.order.texts):
+        sources = self.order.sources()
+        if self.order.resume and "-" in sources:
             return  # standard input cannot be read again, and need not be
-        for report in prepare(self.order.texts, folder, settings, self.order.workers):
+        for report in prepare(sources, self.order.run / "text", settings, self.order.workers):
             if self.order.resume and not report.reused:
                 raise InputError("the text has changed since the run was begun; begin anew with --overwrite")
             yield report
@@ -194,12 +125,29 @@ class _Run:
         return settings
 
     def _settings_of(self, size: str) -> TrainSettings:
-        return change(preset(size, self.device.type, self.order.recipe), self.order.changes)
+        settings = preset(size, self.device.type, self.order.recipe)
+        if self.model is None:
+            return change(settings, self.order.changes)
+        settings = replace(settings, model=self.model.config, characters=spelling_of(self.model))
+        changed = change(settings, self.order.changes)
+        for part in ("characters", "model"):
+            if getattr(changed, part) != getattr(settings, part):
+                raise ConfigError(f"with --from the model stays what it is; leave out the settings of {part}")
+        return changed
 
-    def _student(self) -> Student:
-        if self.order.start_from:
-            return taken_over(self.order.start_from, self.settings.loss, self.shards, self.order.extend)
-        return new_student(self.settings, self.shards)
+    def _student(self, settings: TrainSettings) -> Student:
+        if self.model and self.order.start_from:
+            return taken_over(self.model, self.order.start_from, settings.loss, self.shards, self.order.extend)
+        return new_student(settings, self.shards)
+
+    def _begin(self, asked: TrainSettings) -> None:
+        """Go on from the checkpoint, or forget it; by now nothing of the order can be refused any more."""
+        if self.order.resume:
+            self._restore(load_checkpoint(self.order.run / "last"))
+        elif self.processes.leads:
+            shutil.rmtree(self.order.run / "last", ignore_errors=True)
+            with replacing(self.order.run / "settings.json") as file:
+                file.write(json.dumps(dataclasses.asdict(asked), indent=1).encode())
 
     def _plan(self) -> Plan:
         student, shards = self.student, self.shards
@@ -218,70 +166,90 @@ class _Run:
             self.processes.count,
         )
 
-    def _loop(self) -> Iterator[Event]:
+    def _loop(self) -> Generator[Event, None, bool]:
+        """Take the steps that are left; whether there are none any more."""
         trainer, loop = self.trainer, self.settings.training
-        every = max(1, -(-trainer.steps // loop.evaluations))
-        point = max(1, trainer.steps // POINTS)
-        saved, losses = time.monotonic(), []
+        saved = time.monotonic()
         try:
+            if self._due():  # the run was stopped between this step and its evaluation
+                yield from self._evaluate()
+                yield self._save()
             while trainer.step < trainer.steps:
                 report = trainer.take_step()
-                losses.append(report)
-                if trainer.step % point == 0:
-                    self.curve.append((report.tokens, sum(each.loss for each in losses) / len(losses)))
-                    losses.clear()
-                last = trainer.step == trainer.steps
+                self._note(report)
                 yield report
-                if trainer.step % every == 0 or last:
-                    yield from self._evaluate(None if last else loop.held_out_tokens)
-                if self._agree(time.monotonic() - saved > loop.save_seconds) or trainer.step % every == 0 or last:
+                late = time.monotonic() - saved > loop.save_seconds
+                stopping, saving = self.processes.any([self.stop(), late], self.device)
+                if self._due() and not stopping:
+                    yield from self._evaluate()
+                    saving = True
+                if saving or stopping:
                     yield self._save()
                     saved = time.monotonic()
+                if stopping:
+                    return False
         except GeneratorExit:
-            self._save()
+            if self.processes.count == 1:
+                self._save()
             raise
         except TrainingError as error:
             raise TrainingError(f"{error}; {self._last_good()}") from error
-        except torch.OutOfMemoryError as error:
-            raise TrainingError(
-                f"the GPU's memory is too small for training.rows={loop.rows} and training.window={loop.window}; "
-                f"halve one of them; {self._last_good()}"
-            ) from error
+        return True
 
-    def _agree(self, wish: bool) -> bool:
-        """Whether to save; several processes must do it at the same step."""
-        if self.processes.count == 1:
-            return wish
-        if self.trainer.step % AGREE_EVERY:
-            return False
-        votes = torch.tensor([float(wish)], device=self.device)
-        self.processes.sum([votes])
-        return bool(votes.item())
+    def _note(self, report: Report) -> None:
+        """A point of the curve is the mean over the steps since the one before."""
+        self.losses.append(report.loss)
+        if report.step % max(1, report.steps // POINTS) == 0:
+            self.curve.append((report.tokens, sum(self.losses) / len(self.losses)))
+            self.losses.clear()
 
-    def _evaluate(self, limit: int | None) -> Iterator[Evaluation]:
+    def _due(self) -> bool:
+        """Whether the held-out text is to be looked at now."""
+        step, steps = self.trainer.step, self.trainer.steps
+        every = max(1, -(-steps // self.settings.training.evaluations))
+        return step > self.evaluated and (step % every == 0 or step == steps)
+
+    def _evaluate(self) -> Iterator[Evaluation]:
         """Look at held-out text, and keep the model if it is the best so far."""
         if self.processes.leads:
-            texts = {"held-out": list(self.shards.held_out_documents(limit))}
-            if limit is None or not self.trainer.step:
-                raw = not self.settings.data.tokenized
-                texts |= {name: _documents(name, raw) for name in self.order.other_texts}
-            model = self.student.language_model()
-            for name, documents in texts.items():
-                if documents:
-                    fresh, carried = (perplexity(model, documents, carried=carried) for carried in (False, True))
-                    best = name == "held-out" and self.trainer.step > 0 and fresh.both <= (self.best or fresh.both)
-                    evaluation = Evaluation(self.trainer.step, name, fresh, carried, best)
-                    self.evaluations.append(_brief(evaluation, self.trainer))
-                    if best:
-                        self.best = fresh.both
-                        self._save_model()
-                    yield evaluation
-            if not texts["held-out"] and self.trainer.step:
-                self._save_model()
+            step = self.trainer.step
+            self.evaluations = [each for each in self.evaluations if each["step"] != step]  # one that was cut short
+            if some := list(self.shards.held_out_documents(self.settings.training.held_out_tokens)):
+                yield self._measure(HELD_OUT, some, self.student.language_model())
+            elif step:
+                self._save_model(*self.student.stored())
+            if not step:
+                yield from self._others(self.student.language_model())
+            elif step == self.trainer.steps:
+                yield from self._conclude()
+        self.evaluated = self.trainer.step
         self.processes.wait()
 
-    def _save_model(self) -> None:
-        model, head = self.student.stored()
+    def _conclude(self) -> Iterator[Evaluation]:
+        """Measure the model that is kept, which may be an earlier one, on all there is; put that beside it."""
+        place = self.order.output
+        kept = LanguageModel.load(place, device=str(self.device))
+        if self.shards.held_out.tokens > self.settings.training.held_out_tokens:
+            yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), kept)
+        yield from self._others(kept)
+        self._save_model(open_model(place), open_softmax(place))
+
+    def _others(self, model: LanguageModel) -> Iterator[Evaluation]:
+        for name, documents in self.others.items():
+            yield self._measure(name, documents, model)
+
+    def _measure(self, text: str, documents: Sequence[Any], model: LanguageModel) -> Evaluation:
+        fresh, carried = (perplexity(model, documents, carried=carried) for carried in (False, True))
+        step = self.trainer.step
+        best = text == HELD_OUT and step > 0 and not fresh.both > (self.best or math.inf)  # no number is beaten by any
+        evaluation = Evaluation(step, text, fresh, carried, best)
+        self.evaluations.append(_brief(evaluation, self.trainer))
+        if best:
+            self.best = fresh.both
+            self._save_model(*self.student.stored())
+        return evaluation
+
+    def _save_model(self, model: StoredModel, head: StoredSoftmax) -> None:
         told = {"settings": dataclasses.asdict(self.settings), "curve": self.curve, "evaluations": self.evaluations}
         extras = {"training.json": (json.dumps(told, indent=1) + "\n").encode()}
         if picture := draw_curves(self.curve, self.evaluations, self.settings.loss.kind):
@@ -292,43 +260,18 @@ class _Run:
         tensors, facts = self.trainer.checkpoint()
         folder = self.order.run / "last"
         if self.processes.leads:
-            told = {"curve": self.curve, "evaluations": self.evaluations, "best": self.best}
+            told = {name: getattr(self, name) for name in TOLD}
             save_checkpoint(Checkpoint(tensors, {**facts, **told}), folder)
         return Saved(folder, self.trainer.step)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self.trainer.restore(checkpoint)
-        self.curve = [tuple(point) for point in checkpoint.facts["curve"]]
-        self.evaluations, self.best = list(checkpoint.facts["evaluations"]), checkpoint.facts["best"]
+        for name in TOLD:
+            setattr(self, name, checkpoint.facts[name])
 
     def _last_good(self) -> str:
         folder = self.order.run / "last"
         return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint was written yet"
-
-
-def _check_output(order: Order) -> None:
-    """Refuse to write over what is there, and to go on with what is not."""
-    last = order.run / "last"
-    if order.resume and order.overwrite:
-        raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
-    if order.resume and not last.is_dir():
-        raise ConfigError(f"there is nothing to resume: {last} does not exist")
-    if order.overwrite:
-        for folder in (order.run / "last", order.run / "settings.json"):
-            shutil.rmtree(folder) if folder.is_dir() else folder.unlink(missing_ok=True)
-    elif not order.resume and last.is_dir():
-        raise OutputError(f"{order.run} holds an earlier run; go on with it by --resume, or forget it by --overwrite")
-    elif not order.resume and order.output.exists():
-        raise OutputError(f"{order.output} exists already; choose another name, or say --overwrite")
-
-
-def _usable(device: str) -> torch.device:
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return found
 
 
 def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
@@ -337,6 +280,8 @@ def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
     for document in read_documents(path, raw):
         sentences, characters = document if isinstance(document, Document) else (document, None)
         found.append(Document(list(sentences), characters) if characters is not None else list(sentences))
+    if not any(found):
+        raise InputError(f"{path}: there are no words to measure on")
     return found
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +46,8 @@ class LossSettings:
         _one_of(self, "kind", "sampled", "full", "adaptive")
         _one_of(self, "weighting", "unigram", "log-uniform")
         _at_least(self, words=4, min_count=1, samples=1)
+        if any(one >= other for one, other in pairwise((0, *self.cutoffs))):
+            raise ConfigError(f"cutoffs must be above 0 and rise; got {list(self.cutoffs)}")
 
 
 @dataclass(frozen=True)
@@ -105,11 +109,15 @@ class LoopSettings:
         if self.steps is not None:
             _at_least(self, steps=1)
         for name in ("epochs", "learning_rate", "clip", "loss_factor"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be above 0; got {getattr(self, name)}")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} must be above 0 and finite; got {getattr(self, name)}")
         for name in ("fresh_rows", "forget", "dropout", "warm_up", "floor"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is a share from 0 to 1; got {getattr(self, name)}")
+        if not self.save_seconds >= 0:
+            raise ConfigError(f"save_seconds must be 0 or more; got {self.save_seconds}")
+        if self.seed >= 1 << 63:
+            raise ConfigError(f"seed must be below 2^63; got {self.seed}")
         if self.dropout == 1:
             raise ConfigError("dropout 1 drops everything; give a share below 1")
 
@@ -146,7 +154,8 @@ def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSetti
     # Clips were a remedy of 2018; without them a GPU's own LSTM can be used, and nothing was seen to run away.
     shape = replace(shape, lstm=replace(shape.lstm, cell_clip=None, output_clip=None))
     if device == "cpu":
-        return TrainSettings(shape, loss=LossSettings(words=30_000, samples=2048))
+        loop = LoopSettings(epochs=2.5, evaluations=6, held_out_tokens=5000)
+        return TrainSettings(shape, loss=LossSettings(words=30_000, samples=2048), training=loop)
     rates = {"tiny": 8e-3, "small": 8e-3, "medium": 5e-3, "original": 3e-3}
     loop = LoopSettings(
         rows=1024, precision="bfloat16", learning_rate=rates[name], clip=0.3, held_out_tokens=100_000, evaluations=20
@@ -190,16 +199,15 @@ def parse_set(assignments: list[str]) -> dict[str, Any]:
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
         *tables, last = name.strip().split(".")
-        if not equals or not tables or not last:
+        if not equals or not all([*tables, last]):
             raise ConfigError(f"--set takes table.setting=value, like training.steps=1000; got {assignment!r}")
         try:
             value = json.loads(text)
         except json.JSONDecodeError:
             value = text.strip()
-        inner = values
-        for table in tables:
-            inner = inner.setdefault(table, {})
-        inner[last] = value
+        for table in (last, *reversed(tables)):
+            value = {table: value}
+        values = merge_tables(values, value)
     return values
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stop:
-    """Ctrl-C and SIGTERM, remembered until a step is finished; asked a second time, at once."""
+    """Ctrl-C and SIGTERM: at once while there is nothing to save, then remembered until a step is finished.
 
-    def __init__(self) -> None:
-        self.asked = False
+    Asked a second time, at once again.
+
+    Args:
+        answer: Called when somebody will have to wait.
+    """
+
+    def __init__(self, answer: Callable[[], object] = lambda: None) -> None:
+        self.asked = self.patient = False
+        self._answer = answer
 
     def __enter__(self) -> Stop:
         self._before = [signal.signal(number, self._ask) for number in SIGNALS]
@@ -23,6 +31,7 @@ class Stop:
             signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if self.asked or not self.patient:
             raise KeyboardInterrupt
         self.asked = True
+        self._answer()

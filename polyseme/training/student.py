@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from polyseme.errors import ConfigError
-from polyseme.formats import open_model, open_softmax
+from polyseme.errors import ConfigError, InputError
+from polyseme.formats import open_softmax
 from polyseme.formats.stored import StoredModel, StoredSoftmax
 from polyseme.lm import LanguageModel
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, Softmax, SoftmaxConfig, build_softmax
 from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
-from polyseme.text.vocabulary import Vocabulary
+from polyseme.text.vocabulary import RESERVED, Vocabulary
 from polyseme.text.words import WordEncoder
 from polyseme.training.settings import LossSettings, TrainSettings
 from polyseme.training.shards import Shards
+from polyseme.training.windows import DIRECTIONS
 
 MARKS = ("<bos>", "<eos>", "<oov>", "<pad>", "<bow>", "<eow>")
 MOST_CHARACTERS = 8000
@@ -49,11 +51,12 @@ class Student:
 def new_student(settings: TrainSettings, shards: Shards) -> Student:
     """One that knows nothing yet but how often words occur."""
     torch.manual_seed(settings.training.seed)
-    vocabulary, counted = shards.vocabulary(settings.loss.words, settings.loss.min_count)
-    counts = torch.from_numpy(counted)
+    vocabulary, counts = _new_vocabulary(settings.loss, shards)
     characters = settings.model.input.characters
     if characters is None or settings.model.input.num_words:
         raise ConfigError("training makes models that read words by their spelling; model.input.num_words must be 0")
+    if len(settings.model.directions) < DIRECTIONS:
+        raise ConfigError("training makes models that read both ways; leave model.directions as it is")
     spelling: Characters = ByteCharacters(characters.max_characters)
     if settings.characters == "code points":
         spelling = _dictionary(shards, characters.max_characters)
@@ -63,18 +66,22 @@ def new_student(settings: TrainSettings, shards: Shards) -> Student:
     return Student(bilm, head, WordEncoder(spelling), vocabulary, counts)
 
 
-def taken_over(path: Path, settings: LossSettings, shards: Shards, extend: bool) -> Student:
+def taken_over(stored: StoredModel, path: Path, settings: LossSettings, shards: Shards, extend: bool) -> Student:
     """One that goes on from a model, with its words or with those of the new text beside them.
 
     A model without a head, as all published ones are, gets a new one.
     """
-    stored = open_model(path)
+    if stored.config.input.num_words or len(stored.config.directions) < DIRECTIONS:
+        raise ConfigError(f"{path}: training goes on from models that read words by their spelling, both ways")
     if stored.softmax is None:
-        vocabulary, counted = shards.vocabulary(settings.words, settings.min_count)
-        counts = torch.from_numpy(counted)
+        if extend:
+            raise ConfigError(f"{path} predicts no words yet, so all are new; leave out --extend-vocabulary")
+        vocabulary, counts = _new_vocabulary(settings, shards)
         return Student(stored.build(), _new_head(settings, stored.config, counts), stored.words, vocabulary, counts)
     softmax = open_softmax(path)
     head, vocabulary = softmax.build(), softmax.vocabulary
+    if settings.kind == "adaptive" and isinstance(head, Softmax):
+        raise ConfigError(f"{path} has a softmax that is not adaptive, and keeps it; choose another loss.kind")
     known = dict(shards.word_counts())
     if extend:
         fresh = [word for word, count in known.items() if count >= settings.min_count and word not in vocabulary]
@@ -83,6 +90,20 @@ def taken_over(path: Path, settings: LossSettings, shards: Shards, extend: bool)
     counts[vocabulary.id(vocabulary.bos)] = counts[vocabulary.id(vocabulary.eos)] = shards.num_sentences
     counts[vocabulary.id(vocabulary.unk)] = max(0, shards.num_tokens - int(counts.sum()))
     return Student(stored.build(), head, stored.words, vocabulary, counts)
+
+
+def spelling_of(stored: StoredModel) -> Literal["bytes", "code points"]:
+    """What a model spells words by."""
+    return "code points" if isinstance(stored.words.characters, DictionaryCharacters) else "bytes"
+
+
+def _new_vocabulary(settings: LossSettings, shards: Shards) -> tuple[Vocabulary, Tensor]:
+    vocabulary, counted = shards.vocabulary(settings.words, settings.min_count)
+    if set(vocabulary) <= RESERVED:
+        raise InputError(
+            f"no word of the text occurs {settings.min_count} times or more; give more text, or lower loss.min_count"
+        )
+    return vocabulary, torch.from_numpy(counted)
 
 
 def _new_head(settings: LossSettings, model: BiLMConfig, counts: Tensor) -> Head:

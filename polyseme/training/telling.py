@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 
+from polyseme.training.distributed import is_leader
 from polyseme.training.prepare import Preparing
 from polyseme.training.run import Evaluation, Event, Finished, Order, Plan
 from polyseme.training.trainer import Report
@@ -111,6 +113,12 @@ def describe_interruption(order: Order) -> str:
     if not (order.run / "last").is_dir():
         return "interrupted: no step was finished yet"
     return f"interrupted: saved in {order.run}; the same command with --resume goes on"
+
+
+def say_patience() -> None:
+    """Answer to Ctrl-C; it comes at any moment, in the middle of another line too."""
+    if is_leader():
+        os.write(2, b"\nstopping when this step is done and saved; Ctrl-C again leaves at once\n")
 
 
 def duration(seconds: float) -> str:
