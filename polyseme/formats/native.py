@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
@@ -149,9 +150,12 @@ def save(
             lines = "".join(f"{character}\n" for character in characters.characters)
             (folder / CHARACTERS).write_bytes(lines.encode("utf-8"))
         (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        save_file(pack(model.weights, precision), folder / MODEL, {"format": "pt"})
-        if softmax:
-            save_file(pack(softmax.weights, precision), folder / SOFTMAX, {"format": "pt"})
+        try:
+            save_file(pack(model.weights, precision), folder / MODEL, {"format": "pt"})
+            if softmax:
+                save_file(pack(softmax.weights, precision), folder / SOFTMAX, {"format": "pt"})
+        except SafetensorError as error:
+            raise OutputError(f"{path} cannot be written: {error}") from error
         for name, content in (extras or {}).items():
             (folder / name).write_bytes(content)
         write_manifest(folder)
@@ -174,7 +178,7 @@ def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary
 
 
 def check_replaceable(path: Path) -> None:
-    """What is overwritten is a model or an empty folder; anything else is somebody's work."""
+    """Refuse to overwrite anything but a model or an empty folder: it is somebody's work."""
     if path.is_dir():
         known = FILES | (_listed(path) if recognises(path) else set())
         if all(inside.name in known for inside in path.iterdir()):

@@ -83,17 +83,18 @@ def is_leader() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def join_processes(device: str) -> tuple[Processes, str]:
+def join_processes(name: str) -> tuple[Processes, torch.device]:
     """Join the processes that torchrun started, if it did; and the device of this one."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
-        return Processes(), device
-    if device.startswith("cuda"):
-        device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        return Processes(), _usable(name)
+    on_gpus = name.startswith("cuda")
+    device = _usable(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
+    if on_gpus:
         torch.cuda.set_device(device)
     if not dist.is_initialized():
         patience = timedelta(hours=12)  # the leader prepares the text and evaluates; the others wait
-        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo", timeout=patience)
+        dist.init_process_group("nccl" if on_gpus else "gloo", timeout=patience)
     return Processes(dist.get_rank(), dist.get_world_size()), device
 
 
@@ -101,3 +102,13 @@ def leave_processes() -> None:
     """Part from the others."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
+
+
+def _usable(name: str) -> torch.device:
+    """The device of this name, if it computes anything here."""
+    try:
+        found = torch.device(name)
+        torch.empty(1, device=found).item()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ConfigError(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
+    return found

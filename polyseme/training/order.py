@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import held_alone, make_folder, recover_folder
 from polyseme.formats import native
@@ -86,16 +84,6 @@ def claimed(order: Order) -> Iterator[None]:
     finally:
         with suppress(OSError):
             order.run.rmdir()  # only an empty folder goes: nothing came of the order
-
-
-def usable(device: str) -> torch.device:
-    """The device of this name, if it computes anything here."""
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"device {device!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return found
 
 
 def _check_output(order: Order) -> None:

@@ -30,11 +30,11 @@ from polyseme.training.checkpoint import Checkpoint, load_checkpoint, save_check
 from polyseme.training.curves import draw_curves
 from polyseme.training.distributed import Processes, join_processes, leave_processes
 from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
-from polyseme.training.order import Order, check_order, claimed, usable
+from polyseme.training.order import Order, check_order, claimed
 from polyseme.training.prepare import PrepareSettings, Preparing, prepare
 from polyseme.training.settings import TrainSettings, change, choose_preset, preset
 from polyseme.training.shards import Shards
-from polyseme.training.student import new_student, taken_over
+from polyseme.training.student import Student, new_student, spelling_of, taken_over
 from polyseme.training.trainer import Report, Trainer
 
 __all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
@@ -60,7 +60,7 @@ def train(order: Order, stop: Callable[[], bool] = lambda: False) -> Generator[E
     try:
         with claimed(order) if processes.leads else nullcontext():
             processes.wait()
-            yield from _Run(order, processes, usable(device), stop).events()
+            yield from _Run(order, processes, device, stop).events()
     except (RuntimeError, MemoryError) as error:
         if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
             raise

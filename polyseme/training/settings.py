@@ -141,6 +141,9 @@ class TrainSettings:
     loss: LossSettings = field(default_factory=LossSettings)
     training: LoopSettings = field(default_factory=LoopSettings)
 
+    def __post_init__(self) -> None:
+        _one_of(self, "characters", "bytes", "code points")
+
 
 def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSettings:
     """Settings that suit a size of model on a kind of device (``cpu``, ``cuda``)."""

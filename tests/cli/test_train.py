@@ -47,6 +47,8 @@ def test_text_in_model_out(call, tmp_path, config):
         (["--device", "cuda:77"], "device 'cuda:77' cannot be used here"),
         (["--config", "nowhere.toml"], "nowhere.toml cannot be read"),
         (["--from", "nowhere"], "nowhere does not exist"),
+        (["--also-evaluate", "nowhere"], "nowhere: no such file"),
+        (["--workers", "0"], "workers must be at least 1"),
     ],
 )
 def test_what_cannot_be_is_one_sentence_before_any_work(call, tmp_path, options, message):
@@ -92,3 +94,11 @@ def test_the_room_runs_without_the_command_line_s_packages(tmp_path, config):
     assert outcome.returncode == 0, outcome.stderr
     assert "is ready" in outcome.stderr
     assert not (tmp_path / "m" / "training.png").exists()
+
+
+def test_tensorboard_is_an_extra(call, tmp_path, config, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    text = write_text(tmp_path / "t.txt", sentences=40)
+    outcome = call("train", text, "-o", tmp_path / "m", "--config", config, "--tensorboard", tmp_path / "board")
+    assert outcome.status == 2
+    assert "pip install 'polyseme[tensorboard]'" in outcome.err

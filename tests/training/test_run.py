@@ -1,5 +1,6 @@
 """A whole run: what it leaves behind, and what survives whatever happens to it."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import torch
 from small_runs import TABLES, make_order, write_text
 
 import polyseme
-from polyseme.errors import ConfigError, InputError, OutputError, TrainingError
+from polyseme.errors import ConfigError, FormatError, InputError, OutputError, TrainingError
 from polyseme.lm import LanguageModel
 from polyseme.training.run import Evaluation, Finished, Plan, Saved, train
 from polyseme.training.settings import merge_tables
@@ -37,7 +38,7 @@ def test_the_evaluation_is_that_of_the_saved_model(tmp_path):
     from polyseme.lm import perplexity
     from polyseme.training.shards import Shards
 
-    documents = Shards.open(order.run / "text").held_out_documents(None if last.step == 12 else 200)
+    documents = Shards.open(order.run / "text").held_out_documents(200)
     again = perplexity(LanguageModel.load(order.output), documents)
     assert again.both == pytest.approx(last.fresh.both, rel=1e-5)
 
@@ -59,6 +60,19 @@ def test_a_run_that_was_left_goes_on_and_ends_the_same(tmp_path):
     assert next(event for event in resumed if isinstance(event, Plan)).first_step == 5
     for name, weight in weights(tmp_path / "whole").items():
         assert torch.equal(weight, weights(tmp_path / "cut")[name])
+
+
+@pytest.mark.parametrize("step", [5, 6, 12])
+def test_a_run_that_is_told_to_stop_tells_the_same_story_in_the_end(tmp_path, monkeypatch, step):
+    monkeypatch.setattr("polyseme.training.run.POINTS", 3)  # so a point of the curve is the mean of four steps
+    list(train(make_order(tmp_path, "whole")))
+    asked = iter(range(1, 13))  # once after each step
+    stopped = list(train(make_order(tmp_path, "cut"), stop=lambda: next(asked) == step))
+    assert stopped[-1] == Saved(tmp_path / "cut.run" / "last", step)
+    resumed = list(train(make_order(tmp_path, "cut", resume=True)))
+    assert isinstance(resumed[-1], Finished)
+    whole, cut = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "cut"))
+    assert cut == whole
 
 
 FORTY = {"training": {"steps": 40, "rows": 4, "window": 5, "evaluations": 2}}
@@ -157,16 +171,35 @@ def test_going_on_from_a_model_measures_both_domains_before_and_after(tmp_path):
         order = make_order(new, f"tuned-{extend}", start_from=tmp_path / "model", extend=extend, other_texts=(old,))
         found = [event for event in train(order) if isinstance(event, Evaluation)]
         assert [(event.step, event.text) for event in found] == [
-            (0, "held-out"), (0, old), (6, "held-out"), (12, "held-out"), (12, old)
+            (0, "held-out"), (0, old), (6, "held-out"), (12, "held-out"), (12, "all held-out"), (12, old)
         ]  # fmt: skip
-        assert found[-2].fresh.both < found[0].fresh.both
+        assert found[3].fresh.both < found[0].fresh.both
+        told = json.loads((order.output / "training.json").read_text())
+        assert [each["fresh"]["both"] for each in told["evaluations"]] == [event.fresh.both for event in found]
         assert ("x1" in LanguageModel.load(order.output).vocabulary) == extend
 
 
 def test_a_published_model_gets_a_head_of_its_own(tmp_path, fixtures):
-    order = make_order(tmp_path, start_from=fixtures / "bilm-relu")
-    assert isinstance(list(train(order))[-1], Finished)
+    order = from_published(tmp_path, fixtures)
+    events = list(train(order))
+    plan = next(event for event in events if isinstance(event, Plan))
+    assert plan.settings.model == polyseme.formats.open_model(fixtures / "bilm-relu").config
+    assert isinstance(events[-1], Finished)
     assert len(LanguageModel.load(order.output).vocabulary) > 10
+
+
+def from_published(tmp_path, fixtures, **more):
+    order = make_order(tmp_path, start_from=fixtures / "bilm-relu", **more)
+    return dataclasses.replace(order, changes={name: table for name, table in order.changes.items() if name != "model"})
+
+
+def test_a_model_that_is_gone_on_from_stays_what_it_is(tmp_path, fixtures):
+    with pytest.raises(ConfigError, match="leave out the settings of model"):
+        list(train(make_order(tmp_path, start_from=fixtures / "bilm-relu")))
+    with pytest.raises(ConfigError, match="predicts no words yet"):
+        list(train(from_published(tmp_path, fixtures, extend=True)))
+    with pytest.raises(ConfigError, match="say which with --from"):
+        list(train(make_order(tmp_path, extend=True)))
 
 
 def test_words_can_be_spelt_by_code_points(tmp_path):
@@ -215,3 +248,67 @@ def test_a_full_disk_loses_nothing_that_was_saved(tmp_path, monkeypatch):
     monkeypatch.undo()
     resumed = list(train(make_order(tmp_path, changes=order.changes, resume=True)))
     assert next(event for event in resumed if isinstance(event, Plan)).first_step == 4
+
+
+def begin(order):
+    """Take a step, and leave."""
+    events = train(order)
+    for event in events:
+        if isinstance(event, Report):
+            break
+    events.close()
+
+
+def test_an_order_that_is_refused_forgets_nothing(tmp_path):
+    begin(make_order(tmp_path))
+    for wrong in ({"changes": {"training": {"stepz": 1}}}, {"start_from": Path("nowhere")}, {"device": "abacus"}):
+        with pytest.raises((ConfigError, FormatError)):
+            list(train(make_order(tmp_path, overwrite=True, **wrong)))
+    assert isinstance(list(train(make_order(tmp_path, resume=True)))[-1], Finished)
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path):
+    events = train(make_order(tmp_path))
+    next(events)
+    for again in ({}, {"overwrite": True}):
+        with pytest.raises(OutputError, match="in use by another training run"):
+            list(train(make_order(tmp_path, **again)))
+    events.close()
+
+
+def test_what_is_not_a_model_is_refused_before_the_text_is_read(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "thesis.txt").touch()
+    with pytest.raises(OutputError, match="no model of ours"):
+        list(train(make_order(tmp_path, overwrite=True)))
+    assert not (tmp_path / "model.run").exists()
+
+
+def test_a_text_to_measure_on_is_looked_at_before_anything_is_trained(tmp_path):
+    (tmp_path / "blank.txt").write_text("\n\n")
+    for name, message in (("blank.txt", "no words to measure on"), ("gone.txt", "no such file")):
+        with pytest.raises(InputError, match=message):
+            list(train(make_order(tmp_path, other_texts=(str(tmp_path / name),))))
+
+
+def test_the_output_may_lie_among_the_texts(tmp_path):
+    write_text(tmp_path / "text.txt")
+    order = dataclasses.replace(make_order(tmp_path), texts=str(tmp_path))
+    for event in train(order):
+        if isinstance(event, Saved):  # by now there is a model, too
+            break
+    assert isinstance(list(train(dataclasses.replace(order, resume=True)))[-1], Finished)
+
+
+def test_a_checkpoint_that_stepped_aside_when_the_run_was_killed_is_found(tmp_path):
+    order = make_order(tmp_path)
+    begin(order)
+    (order.run / "last").rename(order.run / ".last.old")
+    resumed = list(train(make_order(tmp_path, resume=True)))
+    assert next(event for event in resumed if isinstance(event, Plan)).first_step == 1
+
+
+def test_words_that_are_all_rare_are_no_vocabulary(tmp_path):
+    (tmp_path / "text.txt").write_text("hello\n")
+    with pytest.raises(InputError, match=r"lower loss\.min_count"):
+        list(train(make_order(tmp_path, changes={"loss": {"min_count": 2}})))
