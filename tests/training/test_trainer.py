@@ -1,6 +1,7 @@
 """The loop learns, goes on as if it had never stopped, and is the same in one process or two."""
 
 import math
+import sys
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,7 @@ def _gradients_of_two(rank, port, folder, settings, results):
 
     torch.set_num_threads(1)
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"  # whatever the machine is called
     from polyseme.training.shards import Shards
 
     processes, _ = join_processes("cpu")
