@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from polyseme.embedding.writers import read_vectors
     from polyseme.errors import PolysemeError
     from polyseme.layer import ElmoLayer
+    from polyseme.lm import LanguageModel
     from polyseme.loading import load
     from polyseme.model.scalar_mix import ScalarMix
     from polyseme.text.tokenizer import tokenize
 
 __all__ = [
     "ElmoLayer",
+    "LanguageModel",
     "Mix",
     "PolysemeError",
     "ScalarMix",
@@ -38,6 +40,7 @@ __version__ = "0.1.0"
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
     "ElmoLayer": "polyseme.layer",
+    "LanguageModel": "polyseme.lm",
     "Mix": "polyseme.embedding.layers",
     "PolysemeError": "polyseme.errors",
     "ScalarMix": "polyseme.model.scalar_mix",

@@ -5,6 +5,7 @@
     ├── ConfigError       settings that contradict each other or do not exist
     ├── FormatError       a file that is not what it should be
     ├── OutputError       a result that cannot be written
+    ├── TrainingError     a training run that cannot go on
     └── MissingExtraError an optional package is not installed
 
 The library raises these and never prints; the command line shows one as a single line and exits with status 2.
@@ -36,6 +37,10 @@ class FormatError(PolysemeError, ValueError):
 
 class OutputError(PolysemeError, OSError):
     """A result that cannot be written."""
+
+
+class TrainingError(PolysemeError, RuntimeError):
+    """A training run that cannot go on."""
 
 
 class MissingExtraError(PolysemeError, ImportError):

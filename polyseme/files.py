@@ -93,6 +93,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         raise OutputError(f"{path} is no name for a new folder")
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
+        recover_folder(path)
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         yield temporary
@@ -137,6 +138,38 @@ def _writing_into(path: Path) -> Iterator[Disk]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
+def recover_folder(path: Path) -> None:
+    """Put a folder back, or away, that stepped aside for another in a run that was killed just then."""
+    old = _aside(path)
+    if old.exists() and not path.exists():
+        old.rename(path)
+    elif old.exists():
+        _remove(old)
+
+
+@contextmanager
+def held_alone(folder: Path, what: str) -> Iterator[None]:
+    """Keep others out of a folder until the block ends, or this process does; where the system knows how."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError(
+                f"{folder} is in use by {what}; wait until it has ended, or choose another name"
+            ) from error
+        except OSError:
+            pass  # a disk that knows no locks
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def make_folder(path: Path) -> None:
     """A folder and those above it."""
     try:
@@ -153,7 +186,7 @@ def check_absent(path: Path, overwrite: bool) -> None:
 
 def _put_in_place(temporary: Path, path: Path) -> None:
     """Rename a folder onto another; the old one steps aside first, since folders cannot be swapped."""
-    old = path.with_name(f".{path.name}.old")
+    old = _aside(path)
     if path.exists():
         path.rename(old)
     try:
@@ -162,10 +195,18 @@ def _put_in_place(temporary: Path, path: Path) -> None:
         if old.exists():
             old.rename(path)
         raise
-    if old.is_dir():
-        shutil.rmtree(old)
+    _remove(old)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
     else:
-        old.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -16,16 +16,20 @@ from polyseme.cli.convert import convert
 from polyseme.cli.demo import demo
 from polyseme.cli.determinism import determinism
 from polyseme.cli.distil import distil
+from polyseme.cli.doctor import doctor
 from polyseme.cli.drift import drift
 from polyseme.cli.embed import embed
 from polyseme.cli.geometry import geometry
 from polyseme.cli.index import index
 from polyseme.cli.info import info
 from polyseme.cli.neighbours import neighbours
+from polyseme.cli.perplexity import perplexity
+from polyseme.cli.predict import predict
 from polyseme.cli.probe import probe
 from polyseme.cli.senses import senses
 from polyseme.cli.similarity import similarity
 from polyseme.cli.static import static
+from polyseme.cli.train import train
 from polyseme.cli.wic import wic
 from polyseme.cli.wsd import wsd
 from polyseme.errors import PolysemeError
@@ -40,7 +44,7 @@ app = typer.Typer(
 )
 for command in (demo, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
     app.command(no_args_is_help=command is not demo)(command)
-for command in (probe, geometry, wic, similarity, analogy, determinism):
+for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, determinism, doctor):
     app.command(no_args_is_help=True)(command)
 app.add_typer(static, name="static")
 

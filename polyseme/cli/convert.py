@@ -23,7 +23,7 @@ def convert(
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
     from polyseme.cli.progress import size
-    from polyseme.formats import bilm_hdf5, native, open_model
+    from polyseme.formats import bilm_hdf5, native, open_extras, open_model, open_softmax
     from polyseme.loading import ELMO, backend_of
 
     if source.exists() and (backend := backend_of(source)) is not ELMO:
@@ -31,10 +31,15 @@ def convert(
     if target.suffix in bilm_hdf5.SUFFIXES:
         if precision != "fp32":
             raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")
-        bilm_hdf5.save(open_model(source, vocabulary), target, overwrite)
-        typer.echo(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP")
+        model = open_model(source, vocabulary)
+        bilm_hdf5.save(model, target, overwrite)
+        without = "; they have no place for its softmax" if model.softmax else ""
+        typer.echo(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP{without}")
     else:
         model = open_model(source, vocabulary)
-        native.save(model, target, precision, overwrite)  # pyright: ignore[reportArgumentType]
+        softmax = open_softmax(source) if model.softmax else None
+        extras = open_extras(source)
+        native.save(model, target, precision, overwrite, softmax=softmax, extras=extras)  # pyright: ignore[reportArgumentType]
         total = sum(file.stat().st_size for file in target.iterdir())
-        typer.echo(f"{target} written ({size(total)}, {precision}), from {model.format}")
+        head = f" with its softmax over {softmax.config.num_words:,} words" if softmax else ""
+        typer.echo(f"{target} written ({size(total)}, {precision}), from {model.format}{head}")

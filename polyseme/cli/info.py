@@ -62,11 +62,19 @@ def _facts(stored: StoredModel) -> dict[str, str | int]:
         "LSTM": f"{_count(lstm.num_layers, 'layer')} of {lstm.cells:,} cells, {lstm.dim} dimensions a direction",
         "clipped": clips,
         "residual": "yes" if lstm.residual else "no",
+        "predicts words": _softmax(stored),
     }
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _softmax(stored: StoredModel) -> str:
+    if stored.softmax is None:
+        return "no: it has no softmax"
+    clusters = f" in {len(stored.softmax.cutoffs) + 1} clusters" if stored.softmax.cutoffs else ""
+    return f"yes, by a softmax over {stored.softmax.num_words:,} words{clusters}"
 
 
 def _input(stored: StoredModel) -> str:

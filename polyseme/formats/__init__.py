@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from polyseme.errors import FormatError, PolysemeError
 from polyseme.formats import archive, bilm_hdf5, many_langs, native
-from polyseme.formats.stored import StoredModel
+from polyseme.formats.stored import StoredModel, StoredSoftmax
 
-__all__ = ["StoredModel", "open_model"]
+__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax"]
 
 _FORMATS = (native, many_langs, bilm_hdf5)
 # What is no affair of `open_model`, but may have been meant.
@@ -25,35 +27,69 @@ def open_model(path: str | Path, vocabulary: str | Path | None = None) -> Stored
         path: Any file of the model, its folder, or a zip or tar of it.
         vocabulary: The words of a bilm-tf model that reads word numbers, when they are not beside it.
     """
-    path = Path(path).expanduser()
+    with _located(Path(path)) as place:
+        return _load(place, vocabulary, shown=Path(path))
+
+
+def open_softmax(path: str | Path) -> StoredSoftmax:
+    """Read the head of a model's language model; only our own format has one."""
+    with _located(Path(path)) as place:
+        module = _known_format(place, Path(path))
+        if module is not native:
+            raise FormatError(native.without_softmax(Path(path)))
+        with _plainly(Path(path)):
+            return native.load_softmax(place)
+
+
+def open_extras(path: str | Path) -> dict[str, bytes]:
+    """Further files that go with a model of our own format, by name; none for the others."""
+    with _located(Path(path)) as place, _plainly(Path(path)):
+        return native.load_extras(place) if native.recognises(place) else {}
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[Path]:
+    """Where a model lies: the path itself, or a folder inside of the unpacked archive."""
+    path = path.expanduser()
     if not path.exists():
         raise FormatError(f"{path} does not exist; give the path of a model (a file, a folder, a zip or a tar.gz)")
-    if archive.is_archive(path):
-        with archive.unpacked(path) as folder:
-            folders = [folder, *sorted(inner for inner in folder.rglob("*") if inner.is_dir())]
-            found = next((inner for inner in folders if _format_of(inner)), folder)
-            try:
-                return _load(found, vocabulary, shown=path)
-            except FormatError as error:
-                raise FormatError(str(error).replace(str(folder), str(path))) from error
-    return _load(path, vocabulary, shown=path)
+    if not archive.is_archive(path):
+        yield path
+        return
+    with archive.unpacked(path) as folder:
+        folders = [folder, *sorted(inner for inner in folder.rglob("*") if inner.is_dir())]
+        try:
+            yield next((inner for inner in folders if _format_of(inner)), folder)
+        except FormatError as error:
+            raise FormatError(str(error).replace(str(folder), str(path))) from error
+
+
+@contextmanager
+def _plainly(shown: Path, name: str = native.NAME) -> Iterator[None]:
+    """Formats check what people get wrong; a file that was tampered with can be wrong in any way."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError) as error:
+        if isinstance(error, PolysemeError):
+            raise
+        raise FormatError(f"{shown} cannot be read as {name}: {error}") from error
 
 
 def _format_of(path: Path):  # noqa: ANN202 - one of the modules above
     return next((module for module in _FORMATS if module.recognises(path)), None)
 
 
-def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel:
+def _known_format(path: Path, shown: Path):  # noqa: ANN202 - one of the modules above
     module = _format_of(path)
     if module is None:
         tried = "; ".join(f"{module.NAME}: {module.LOOKS_FOR}" for module in _FORMATS)
         raise FormatError(f"{shown} is no model that polyseme can open. Looked for {tried}; {_OTHERS}")
-    try:
+    return module
+
+
+def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel:
+    module = _known_format(path, shown)
+    with _plainly(shown, module.NAME):
         if module is bilm_hdf5:
             return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)
         return module.load(path)
-    except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError) as error:
-        # Formats check what people get wrong; a file that was tampered with can be wrong in any way.
-        if isinstance(error, PolysemeError):
-            raise
-        raise FormatError(f"{shown} cannot be read as {module.NAME}: {error}") from error

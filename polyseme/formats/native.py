@@ -1,140 +1,223 @@
 """Our own format: a folder of plain files.
 
-    config.json         what the model is and how it reads words
-    model.safetensors   the weights, in fp32, fp16 or int8
-    vocabulary.txt      one word a line, for models that read word numbers
-    characters.txt      one character a line, for models that spell by a dictionary
-    manifest.json       size and SHA-256 of each of these
+    config.json           what the model is and how it reads words
+    model.safetensors     the weights, in fp32, fp16 or int8
+    softmax.safetensors   the head of a language model, where there is one: read when it is asked for
+    vocabulary.txt        one word a line, for a head, and for models that read word numbers
+    characters.txt        one character a line, for models that spell by a dictionary
+    manifest.json         size and SHA-256 of each of these, and of further files that go with the model
 
-Storage precision is this file's affair: whatever it is, weights come out as fp32. In int8 each
-output of a matrix has its own scale, stored beside it as ``<name>.scale``.
+Only what is read is verified, so that opening a model does not wait for its head.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.torch import save_file
 
-from polyseme.errors import FormatError, OutputError
+from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.files import check_absent, replacing_folder
 from polyseme.formats.json_file import read_json
-from polyseme.formats.stored import StoredModel, check_weights
+from polyseme.formats.manifest import NAME as MANIFEST
+from polyseme.formats.manifest import read_manifest, verify, write_manifest
+from polyseme.formats.packing import PRECISIONS, Precision, pack, read_weights
+from polyseme.formats.stored import StoredModel, StoredSoftmax, check_weights
 from polyseme.memory import give_back
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
+from polyseme.model.softmax import SoftmaxConfig
 from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import WordEncoder
 
+__all__ = ["PRECISIONS", "Precision", "load", "load_extras", "load_softmax", "recognises", "save"]
+
 NAME = "polyseme"
 LOOKS_FOR = "a folder with config.json and model.safetensors"
 VERSION = 1
-Precision = Literal["fp32", "fp16", "int8"]
-_TINY = torch.finfo(torch.float32).tiny
-PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
+CONFIG, MODEL, SOFTMAX = "config.json", "model.safetensors", "softmax.safetensors"
+VOCABULARY, CHARACTERS = "vocabulary.txt", "characters.txt"
+FILES = {CONFIG, MODEL, SOFTMAX, VOCABULARY, CHARACTERS, MANIFEST}
 
 
 def recognises(path: Path) -> bool:
     """Whether this is such a folder, or a file in one."""
-    return (_folder(path) / "model.safetensors").is_file()
+    return (_folder(path) / MODEL).is_file()
 
 
 def load(path: Path) -> StoredModel:
-    """Read and verify a model."""
+    """Read and verify a model, but for its head."""
     folder = _folder(path)
-    _verify(folder)
-    settings = read_json(folder / "config.json")
-    if settings.get("format") != NAME or settings.get("version") != VERSION:
-        found = f"{settings.get('format')!r} version {settings.get('version')!r}"
-        raise FormatError(f"{folder / 'config.json'} should say format {NAME!r} version {VERSION}; it says {found}")
-    config = from_dict(BiLMConfig, settings.get("model"), where=f"{folder / 'config.json'}: model")
-    try:
-        stored = load_file(folder / "model.safetensors")
-    except (SafetensorError, OSError, ValueError) as error:
-        raise FormatError(f"{folder / 'model.safetensors'} cannot be read: {error}") from error
-    weights = _unpack(stored)
-    check_weights(config, weights, str(folder / "model.safetensors"))
+    verify(folder, CONFIG, MODEL)
+    settings = _read_settings(folder)
+    config = _model_config(folder, settings)
+    weights = read_weights(folder / MODEL)
+    check_weights(config, weights, str(folder / MODEL))
     give_back(*weights.values())
     words = _load_words(folder, settings, config)
     precision, origin = str(settings.get("precision", "fp32")), str(settings.get("made_from", ""))
-    return StoredModel(config, weights, words, "polyseme folder", precision, origin)
+    return StoredModel(
+        config, weights, words, "polyseme folder", precision, origin, softmax=_softmax_config(folder, settings)
+    )
 
 
-def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrite: bool = False) -> None:
-    """Write a model; the folder appears whole or not at all."""
+def load_softmax(path: Path) -> StoredSoftmax:
+    """Read and verify the head of a model's language model."""
+    folder = _folder(path)
+    verify(folder, CONFIG)
+    settings = _read_settings(folder)
+    config, model = _softmax_config(folder, settings), _model_config(folder, settings)
+    if config is None:
+        raise FormatError(without_softmax(folder))
+    if config.dim != model.lstm.dim:
+        raise FormatError(
+            f"{folder / CONFIG}: the softmax takes {config.dim} dimensions, but the model gives {model.lstm.dim}"
+        )
+    verify(folder, SOFTMAX)
+    weights = read_weights(folder / SOFTMAX)
+    check_weights(config, weights, str(folder / SOFTMAX))
+    give_back(*weights.values())
+    vocabulary = _load_vocabulary(folder, settings)
+    if len(vocabulary) != config.num_words:
+        raise FormatError(
+            f"{folder / VOCABULARY} has {len(vocabulary):,} words, but the softmax is over {config.num_words:,}"
+        )
+    return StoredSoftmax(config, weights, vocabulary)
+
+
+def load_extras(path: Path) -> dict[str, bytes]:
+    """Further files that go with a model, verified: curves of its training, for instance."""
+    folder = _folder(path)
+    names = [name for name in read_manifest(folder) if name not in FILES]
+    for name in names:
+        if not _is_plain(name):
+            raise FormatError(f"{folder / MANIFEST} lists {name!r}, which is no file of the folder")
+    verify(folder, *names)
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def without_softmax(path: Path) -> str:
+    """What to say of a model that has no head."""
+    return (
+        f"{path} has no softmax: it gives vectors but predicts no words. Published ELMo files carry none; "
+        "models that `polyseme train` makes do"
+    )
+
+
+def save(
+    model: StoredModel,
+    path: Path,
+    precision: Precision = "fp32",
+    overwrite: bool = False,
+    *,
+    softmax: StoredSoftmax | None = None,
+    extras: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write a model; the folder appears whole or not at all.
+
+    Args:
+        model: What to write.
+        path: The folder.
+        precision: How weights are stored, those of the head too.
+        overwrite: Whether a model that is there may be replaced.
+        softmax: The head of its language model.
+        extras: Further files that go with it, by name.
+    """
+    characters, vocabulary = model.words.characters, _vocabulary(model, softmax)
     settings: dict[str, Any] = {"format": NAME, "version": VERSION, "precision": precision}
     settings["made_from"] = model.origin or model.format
     settings["model"] = to_dict(model.config)
-    characters, vocabulary = model.words.characters, model.words.vocabulary
     settings["characters"] = _describe(characters)
+    if softmax:
+        settings["softmax"] = asdict(softmax.config)
+    for name in extras or ():
+        if not _is_plain(name) or name in FILES:
+            raise OutputError(f"{name!r} is no name for a further file of a model")
     path = path.resolve()
     check_absent(path, overwrite)
-    _check_replaceable(path)
+    check_replaceable(path)
     with replacing_folder(path) as folder:
         if vocabulary:
-            settings["vocabulary"] = {
-                "bos": vocabulary.bos,
-                "eos": vocabulary.eos,
-                "unk": vocabulary.unk,
-                "longest": model.words.longest,
-            }
-            vocabulary.save(folder / "vocabulary.txt")
+            special = {"bos": vocabulary.bos, "eos": vocabulary.eos, "unk": vocabulary.unk}
+            settings["vocabulary"] = {**special, "longest": model.words.longest}
+            vocabulary.save(folder / VOCABULARY)
         if isinstance(characters, DictionaryCharacters):
             lines = "".join(f"{character}\n" for character in characters.characters)
-            (folder / "characters.txt").write_bytes(lines.encode("utf-8"))
-        (folder / "config.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        save_file(_pack(model.weights, precision), folder / "model.safetensors", {"format": "pt"})
-        manifest = {
-            file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in sorted(folder.iterdir())
-        }
-        (folder / "manifest.json").write_text(json.dumps({"files": manifest}, indent=2) + "\n", encoding="utf-8")
+            (folder / CHARACTERS).write_bytes(lines.encode("utf-8"))
+        (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        try:
+            save_file(pack(model.weights, precision), folder / MODEL, {"format": "pt"})
+            if softmax:
+                save_file(pack(softmax.weights, precision), folder / SOFTMAX, {"format": "pt"})
+        except SafetensorError as error:
+            raise OutputError(f"{path} cannot be written: {error}") from error
+        for name, content in (extras or {}).items():
+            (folder / name).write_bytes(content)
+        write_manifest(folder)
 
 
-def _check_replaceable(path: Path) -> None:
-    """What is overwritten is a model or an empty folder; anything else is somebody's work."""
-    files = {"config.json", "model.safetensors", "vocabulary.txt", "characters.txt", "manifest.json"}
-    if path.exists() and not (path.is_dir() and all(inside.name in files for inside in path.iterdir())):
+def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary | None:
+    """The words of model and head, which share one list."""
+    read = model.words.vocabulary
+    if softmax is None:
+        return read
+    if softmax.config.dim != model.config.lstm.dim:
+        raise ConfigError(
+            f"the softmax takes {softmax.config.dim} dimensions, but the model gives {model.config.lstm.dim}"
+        )
+    if softmax.config.num_words != len(softmax.vocabulary):
+        raise ConfigError(f"a softmax over {softmax.config.num_words:,} words came with {len(softmax.vocabulary):,}")
+    if read is not None and list(read) != list(softmax.vocabulary):
+        raise ConfigError("a model that reads word numbers and its softmax need the same list of words; these differ")
+    return softmax.vocabulary
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to overwrite anything but a model or an empty folder: it is somebody's work."""
+    if path.is_dir():
+        known = FILES | (_listed(path) if recognises(path) else set())
+        if all(inside.name in known for inside in path.iterdir()):
+            return
+    if path.exists():
         raise OutputError(f"{path} is no model of ours, so it is not overwritten; choose another name")
+
+
+def _listed(folder: Path) -> set[str]:
+    try:
+        return set(read_manifest(folder))
+    except FormatError:
+        return set()
+
+
+def _is_plain(name: str) -> bool:
+    """Whether this can only be a file in the folder itself, and a visible one."""
+    return bool(name) and name == Path(name).name and not name.startswith(".") and "\\" not in name
 
 
 def _folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent
 
 
-def _pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tensor]:
-    packed = {}
-    for name, tensor in weights.items():
-        weight = tensor.detach().cpu().float().contiguous()
-        if precision == "int8" and weight.dim() > 1:
-            scale = weight.abs().amax(dim=_inputs(name, weight), keepdim=True).clamp(min=_TINY) / 127
-            packed[name] = (weight / scale).round().to(torch.int8)
-            packed[f"{name}.scale"] = scale
-        else:
-            packed[name] = weight.half() if precision == "fp16" else weight
-    return packed
+def _read_settings(folder: Path) -> dict[str, Any]:
+    settings = read_json(folder / CONFIG)
+    if settings.get("format") != NAME or settings.get("version") != VERSION:
+        found = f"{settings.get('format')!r} version {settings.get('version')!r}"
+        raise FormatError(f"{folder / CONFIG} should say format {NAME!r} version {VERSION}; it says {found}")
+    return settings
 
 
-def _unpack(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    weights = {}
-    for name, weight in stored.items():
-        if name.removesuffix(".scale") in stored and name.endswith(".scale"):
-            continue
-        scale = stored.get(f"{name}.scale")
-        wide = weight.float()
-        weights[name] = wide if scale is None else wide * scale
-    return weights
+def _model_config(folder: Path, settings: Mapping[str, Any]) -> BiLMConfig:
+    return from_dict(BiLMConfig, settings.get("model"), where=f"{folder / CONFIG}: model")
 
 
-def _inputs(name: str, weight: Tensor) -> tuple[int, ...]:
-    """The axes that one output sums over, which share a scale: rows of an LSTM's matrix, the later axes of others."""
-    return (0,) if name.startswith("lstms.") else tuple(range(1, weight.dim()))
+def _softmax_config(folder: Path, settings: Mapping[str, Any]) -> SoftmaxConfig | None:
+    described = settings.get("softmax")
+    return from_dict(SoftmaxConfig, described, where=f"{folder / CONFIG}: softmax") if described is not None else None
 
 
 def _describe(characters: Characters | None) -> dict[str, Any] | None:
@@ -149,13 +232,18 @@ def _load_words(folder: Path, settings: Mapping[str, Any], config: BiLMConfig) -
     if config.input.characters:
         described = settings.get("characters")
         if not isinstance(described, dict):
-            raise FormatError(f"{folder / 'config.json'}: characters should be a table of settings, not {described!r}")
+            raise FormatError(f"{folder / CONFIG}: characters should be a table of settings, not {described!r}")
         characters = _load_characters(folder, dict(described), config.input.characters.max_characters)
     if config.input.num_words:
-        special = {key: value for key, value in settings.get("vocabulary", {}).items() if key in ("bos", "eos", "unk")}
-        vocabulary = Vocabulary.load(folder / "vocabulary.txt", **special)
+        vocabulary = _load_vocabulary(folder, settings)
         longest = settings.get("vocabulary", {}).get("longest")
     return WordEncoder(characters, vocabulary, longest)
+
+
+def _load_vocabulary(folder: Path, settings: Mapping[str, Any]) -> Vocabulary:
+    verify(folder, VOCABULARY)
+    special = {key: value for key, value in settings.get("vocabulary", {}).items() if key in ("bos", "eos", "unk")}
+    return Vocabulary.load(folder / VOCABULARY, **special)
 
 
 def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int) -> Characters:
@@ -164,32 +252,9 @@ def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int
         if unit == "bytes":
             return ByteCharacters(max_characters, **settings)
         if unit == "dictionary":
-            lines = (folder / "characters.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+            verify(folder, CHARACTERS)
+            lines = (folder / CHARACTERS).read_bytes().decode("utf-8").split("\n")[:-1]
             return DictionaryCharacters(tuple(lines), max_characters, **settings)
     except (TypeError, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{folder}: the character settings cannot be read: {error}") from error
-    raise FormatError(f"{folder / 'config.json'}: characters.unit must be 'bytes' or 'dictionary', not {unit!r}")
-
-
-def _verify(folder: Path) -> None:
-    """Compare every file with the manifest."""
-    manifest = read_json(folder / "manifest.json").get("files")
-    if not isinstance(manifest, dict) or not manifest.keys() >= {"config.json", "model.safetensors"}:
-        raise FormatError(f"{folder / 'manifest.json'} should list config.json and model.safetensors")
-    for name, expected in manifest.items():
-        file = folder / Path(name).name
-        if not file.is_file():
-            raise FormatError(f"{folder}: {name} is in the manifest but not in the folder; copy the model again")
-        size = file.stat().st_size
-        if size != expected.get("bytes"):
-            raise FormatError(f"{file} should have {expected.get('bytes')} bytes, not {size}; copy the model again")
-        if _sha256(file) != expected.get("sha256"):
-            raise FormatError(f"{file} is damaged: its SHA-256 is not the manifest's; copy the model again")
-
-
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    raise FormatError(f"{folder / CONFIG}: characters.unit must be 'bytes' or 'dictionary', not {unit!r}")

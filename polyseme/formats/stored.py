@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from polyseme.errors import FormatError, nearest
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
+from polyseme.model.softmax import Head, SoftmaxConfig, build_softmax
+from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.words import WordEncoder
+
+Config = TypeVar("Config")
+Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,30 @@ class StoredModel:
     format: str  # what it was read from, for people to read
     precision: str = "fp32"  # how the weights were stored
     origin: str = ""  # what it was converted from, before that
+    softmax: SoftmaxConfig | None = None  # the head that lies beside it, unread
 
     def build(self) -> BiLM:
         """The network with these weights, ready to embed."""
-        model = _skeleton(self.config)
-        model.load_state_dict(dict(self.weights), assign=True)
-        return model.eval()
+        return _filled(_skeleton(self.config, BiLM), self.weights)
 
 
-def check_weights(config: BiLMConfig, weights: Mapping[str, Tensor], where: str) -> None:
+@dataclass(frozen=True)
+class StoredSoftmax:
+    """The head of a language model, out of a file or on its way into one."""
+
+    config: SoftmaxConfig
+    weights: Mapping[str, Tensor]  # named as in build_softmax(config).state_dict()
+    vocabulary: Vocabulary
+
+    def build(self) -> Head:
+        """The module with these weights."""
+        return _filled(_skeleton(self.config, build_softmax), self.weights)
+
+
+def check_weights(config: BiLMConfig | SoftmaxConfig, weights: Mapping[str, Tensor], where: str) -> None:
     """Refuse missing, unknown, misshapen or non-finite tensors, by name."""
-    expected = {name: tuple(tensor.shape) for name, tensor in _skeleton(config).state_dict().items()}
+    network = _skeleton(config, BiLM) if isinstance(config, BiLMConfig) else _skeleton(config, build_softmax)
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     for name in weights:
         if name not in expected:
             raise FormatError(f"{where}: there is a tensor {name!r} that this model has no place for")
@@ -63,6 +81,11 @@ class _WithoutStart(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _skeleton(config: BiLMConfig) -> BiLM:
+def _skeleton(config: Config, build: Callable[[Config], Network]) -> Network:
     with torch.device("meta"), _WithoutStart():
-        return BiLM(config)
+        return build(config)
+
+
+def _filled(network: Network, weights: Mapping[str, Tensor]) -> Network:
+    network.load_state_dict(dict(weights), assign=True)
+    return network.eval()

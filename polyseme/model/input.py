@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
+from polyseme.kernels.char_windows import answers_of_windows
 from polyseme.kernels.reference import pad_rows, prepare_char_cnn, steady_rows
 from polyseme.model.config import CharCnnConfig, InputConfig
 
@@ -40,13 +44,34 @@ class CharEncoder(nn.Module):
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Encode padded spellings (U, C) of the given lengths (U,)."""
-        filters = [(convolution.weight, convolution.bias) for convolution in self.convolutions]
-        activation = torch.relu if self.config.activation == "relu" else torch.tanh
-        convolve = prepare_char_cnn(filters, activation, self.config.max_characters)  # pyright: ignore[reportArgumentType]
-        features = convolve(self.embedding(characters), lengths)
+        features = self._windows(characters, lengths) if self.training else self._convolve(characters, lengths)
         for highway in self.highways:
             features = highway(features)
         return features
+
+    def _convolve(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        convolve = prepare_char_cnn(self._filters(), self._activation(), self.config.max_characters)
+        return convolve(self.embedding(characters), lengths)
+
+    def _windows(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """The same but for rounding, with a quicker gradient; very long words, which are few, the other way."""
+        widest = max(width for width, _ in self.config.filters)
+        short = lengths + widest <= self.config.max_characters
+        if not short.all():
+            features = torch.empty(len(lengths), self.config.num_filters, device=lengths.device)
+            for chosen, encode in ((short, self._windows), (~short, self._convolve)):
+                if chosen.any():
+                    part = encode(characters[chosen], lengths[chosen])
+                    features = features.to(part.dtype).index_put((chosen.nonzero().squeeze(1),), part)
+            return features
+        answers = answers_of_windows(characters, lengths, self.embedding.weight, self._filters())
+        return self._activation()(answers)
+
+    def _filters(self) -> list[tuple[Tensor, Tensor]]:
+        return [(c.weight, c.bias) for c in cast("Iterable[nn.Conv1d]", self.convolutions) if c.bias is not None]
+
+    def _activation(self) -> Callable[[Tensor], Tensor]:
+        return torch.relu if self.config.activation == "relu" else torch.tanh
 
 
 class WordInput(nn.Module):

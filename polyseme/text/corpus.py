@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from polyseme.errors import InputError, require
-from polyseme.text.tokenizer import tokenize
+from polyseme.text.tokenizer import tokenize_words
 
 LONGEST_LINE = 1 << 26  # bytes; above it, a file is no text and would only eat the memory
 LARGEST_BLOCK = 1 << 16  # characters of raw text that are looked at together
@@ -43,11 +43,14 @@ def read_sentences(paths: Paths, raw: bool) -> Iterator[list[str]]:
     """Sentences of all files in turn: a line each, or, from raw text, as the tokenizer finds them."""
     for source in expand(paths):
         with open_text(source) as lines:
-            if raw:
-                for block in _blocks(lines):
-                    yield from (sentence.words for sentence in tokenize(_unwrap(block)))
-            else:
-                yield from (line.split() for line in lines)
+            yield from split_lines(lines, raw)
+
+
+def split_lines(lines: Iterable[str], raw: bool) -> Iterator[list[str]]:
+    """Sentences of the lines of one text."""
+    if not raw:
+        return (line.split() for line in lines)
+    return (words for block in _blocks(lines) for words in tokenize_words(_unwrap(block)))
 
 
 def expand(paths: Paths) -> list[Source]:

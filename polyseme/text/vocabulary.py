@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from polyseme.text.corpus import open_text
 
 BOS, EOS, UNK = "<S>", "</S>", "<UNK>"
 _MAX_TERM_ID = "!!!MAXTERMID"  # a line of old files that is no word
+RESERVED = frozenset((BOS, EOS, UNK, _MAX_TERM_ID))  # what cannot be a word of a text in a vocabulary of ours
 
 
 class Vocabulary:
@@ -65,21 +65,6 @@ class Vocabulary:
             text = str(error)
             named = text.startswith(f"{path}: ")
             raise FormatError(text if named else f"{path}: line {come_to}: {text}") from error
-
-    @classmethod
-    def count(cls, sentences: Iterable[Iterable[str]], max_size: int | None = None, min_count: int = 1) -> Vocabulary:
-        """Take the most frequent words of a text, ties in alphabetical order.
-
-        Args:
-            sentences: The text.
-            max_size: How many words at most, the three special ones among them.
-            min_count: How often a word must occur.
-        """
-        counts = Counter(word for sentence in sentences for word in sentence)
-        for word in (BOS, EOS, UNK, _MAX_TERM_ID):
-            counts.pop(word, None)
-        frequent = sorted((-count, word) for word, count in counts.items() if count >= min_count)
-        return cls([BOS, EOS, UNK, *(word for _, word in frequent)][:max_size])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, gzipped if it is called ``.gz``; whole or not at all."""

@@ -11,37 +11,12 @@ import pytest
 from models import make_encoder
 
 import polyseme
-from polyseme import cli
 from polyseme.errors import require
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TINY = str(FIXTURES / "tiny")
 TEXT = "He sat on the bank .\n\na/b ./.. /\nHe sat on the bank .\n" + "x" * 60 + " y\n"
 SENTENCES = [line.split() for line in TEXT.splitlines()]
-
-
-class Outcome:
-    def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
-
-
-def run(capfd, *arguments) -> Outcome:
-    """In this process, for speed; the same way in as the console script's."""
-    argv, sys.argv = sys.argv, ["polyseme", *map(str, arguments)]
-    status = 0
-    try:
-        cli.main()
-    except SystemExit as leaving:
-        status = leaving.code or 0
-    finally:
-        sys.argv = argv
-    captured = capfd.readouterr()
-    return Outcome(status, captured.out, captured.err)
-
-
-@pytest.fixture
-def call(capfd):
-    return lambda *arguments: run(capfd, *arguments)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyseme.text.tokenizer import tokenize
+from polyseme.text.tokenizer import tokenize, tokenize_words
 
 
 def cut(text):
@@ -134,6 +134,11 @@ def test_spans_ascend_and_show_the_words(text):
             assert end <= start < stop
             assert text[start:stop] == word
             end = stop
+
+
+@given(texts)
+def test_words_without_their_places_are_the_same(text):
+    assert list(tokenize_words(text)) == cut(text)
 
 
 @given(texts)

@@ -44,17 +44,6 @@ def test_special_words_may_have_other_names_and_places():
     assert vocabulary.encode(["x", vocabulary.bos, vocabulary.eos]) == [1, 3, 2]
 
 
-def test_count_orders_by_frequency_then_alphabet():
-    vocabulary = Vocabulary.count([["b", "a", "c"], ["c", "b"], ["c", BOS, "!!!MAXTERMID"]])
-    assert list(vocabulary) == [*SPECIAL, "c", "b", "a"]
-
-
-def test_count_keeps_to_its_limits():
-    text = [["b", "a", "c"], ["c", "b"], ["c"]]
-    assert list(Vocabulary.count(text, max_size=4)) == [*SPECIAL, "c"]
-    assert list(Vocabulary.count(text, min_count=2)) == [*SPECIAL, "c", "b"]
-
-
 word_lists = st.lists(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), min_size=1), unique=True
 )

@@ -1,0 +1,83 @@
+"""``python -m polyseme.training``: ``polyseme train`` where there is nothing but torch, numpy and safetensors."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from polyseme.errors import PolysemeError
+from polyseme.training.distributed import is_leader
+from polyseme.training.run import Finished, Order, Plan, train
+from polyseme.training.settings import PRESETS, RECIPES, merge_tables, parse_set, read_settings
+from polyseme.training.stopping import Stop
+from polyseme.training.telling import Teller, describe_interruption, say_patience
+
+
+def main() -> None:
+    """Train, and print a line now and then."""
+    arguments = _parser().parse_args()
+    try:
+        changes = dict(read_settings(arguments.config)) if arguments.config else {}
+        order = Order(
+            arguments.texts,
+            arguments.output,
+            arguments.preset,
+            arguments.recipe,
+            merge_tables(changes, parse_set(arguments.set)),
+            arguments.device,
+            arguments.resume,
+            arguments.overwrite,
+            arguments.start_from,
+            arguments.extend_vocabulary,
+            tuple(arguments.also_evaluate),
+            arguments.workers,
+        )
+        run(order)
+    except PolysemeError as error:
+        _say(f"error: {' '.join(str(error).split())}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
+
+
+def run(order: Order) -> None:
+    """Go through a run, printing."""
+    teller, event = Teller(), None
+    with Stop(say_patience) as stop:
+        for event in train(order, lambda: stop.asked):
+            stop.patient = stop.patient or isinstance(event, Plan)
+            line = teller.tell(event)
+            if line and is_leader():
+                _say(line)
+    if not isinstance(event, Finished):
+        if is_leader():
+            _say(describe_interruption(order))
+        sys.exit(130)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m polyseme.training", description="Raw text in, a language model out.")
+    parser.add_argument("texts", nargs="+", help="files, folders, patterns, or - for standard input")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the model's folder")
+    parser.add_argument("--preset", choices=PRESETS, help="else what suits the text and the device")
+    parser.add_argument("--recipe", choices=RECIPES, default="modern")
+    parser.add_argument("--config", type=Path, help="a TOML or JSON file of settings")
+    parser.add_argument("--set", action="append", default=[], metavar="TABLE.SETTING=VALUE")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--overwrite", action="store_true")
+    parser.add_argument("--from", dest="start_from", type=Path, help="a model to go on from")
+    parser.add_argument("--extend-vocabulary", action="store_true")
+    parser.add_argument("--also-evaluate", action="append", default=[], metavar="TEXT")
+    parser.add_argument("--workers", type=int)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

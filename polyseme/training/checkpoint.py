@@ -1,0 +1,65 @@
+"""Where a run stands, on the disk: whole or not at all, without pickles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from polyseme.errors import FormatError, OutputError
+from polyseme.files import replacing_folder
+from polyseme.formats.json_file import read_json
+
+VERSION = 1
+
+
+class Checkpoint(NamedTuple):
+    """Tensors by name, and plain facts."""
+
+    tensors: Mapping[str, Tensor]
+    facts: Mapping[str, Any]
+
+
+def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
+    """Replace the folder; a run that is killed meanwhile finds the old one."""
+    with replacing_folder(folder) as place:
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
+        try:
+            save_file(tensors, place / "tensors.safetensors")
+        except SafetensorError as error:
+            raise OutputError(f"{folder} cannot be written: {error}") from error
+        facts = {"version": VERSION, **checkpoint.facts}
+        (place / "facts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+
+def load_checkpoint(folder: Path) -> Checkpoint:
+    """Read it back."""
+    facts = read_json(folder / "facts.json")
+    if facts.get("version") != VERSION:
+        raise FormatError(f"{folder} is a checkpoint of version {facts.get('version')!r}; this is polyseme's {VERSION}")
+    try:
+        return Checkpoint(load_file(folder / "tensors.safetensors"), facts)
+    except (SafetensorError, OSError) as error:
+        raise FormatError(f"{folder} cannot be read: {error}; remove it to begin anew") from error
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What an optimiser remembers of each weight, under plain names."""
+    state = optimizer.state_dict()["state"]
+    return {f"optimizer.{number}.{key}": value for number, kept in state.items() for key, value in kept.items()}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Give it back what it remembered."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".")
+            state.setdefault(int(number), {})[key] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,304 @@
+"""A whole run: text to shards, shards to a model, and files that survive whatever happens.
+
+my-model/        the best model so far: what `polyseme.load` opens
+my-model.run/    what going on needs
+    text/            the shards
+    settings.json    the settings, all of them
+    last/            the checkpoint
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from polyseme.errors import ConfigError, InputError, TrainingError
+from polyseme.files import replacing
+from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
+from polyseme.formats.json_file import read_json
+from polyseme.lm import Document, LanguageModel, perplexity, read_documents
+from polyseme.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from polyseme.training.curves import draw_curves
+from polyseme.training.distributed import Processes, join_processes, leave_processes
+from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
+from polyseme.training.order import Order, check_order, claimed
+from polyseme.training.prepare import PrepareSettings, Preparing, prepare
+from polyseme.training.settings import TrainSettings, change, choose_preset, preset
+from polyseme.training.shards import Shards
+from polyseme.training.student import Student, new_student, spelling_of, taken_over
+from polyseme.training.trainer import Report, Trainer
+
+__all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
+
+POINTS = 200  # of a curve
+HELD_OUT = "held-out"
+TOLD = ("curve", "losses", "evaluations", "evaluated", "best")  # of a run, in its checkpoint
+
+
+def train(order: Order, stop: Callable[[], bool] = lambda: False) -> Generator[Event, None, None]:
+    """Train a model; stop by not asking for more, and a checkpoint is written.
+
+    The files are whole at any time: a run that is killed goes on from its last checkpoint, and what it then computes is
+    what it would have computed.
+
+    Args:
+        order: What to do.
+        stop: Asked after each step; where it says so, a checkpoint is written and the run ends without `Finished`. So
+            several processes stop at the same step, whichever of them is told to.
+    """
+    check_order(order)
+    processes, device = join_processes(order.device)
+    try:
+        with claimed(order) if processes.leads else nullcontext():
+            processes.wait()
+            yield from _Run(order, processes, device, stop).events()
+    except (RuntimeError, MemoryError) as error:
+        if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
+            raise
+        raise TrainingError(
+            f"there is not enough memory on {device} for this; take a smaller --preset, or halve training.rows or "
+            "training.window; what was saved is still there"
+        ) from error
+    finally:
+        leave_processes()
+
+
+class _Run:
+    def __init__(self, order: Order, processes: Processes, device: torch.device, stop: Callable[[], bool]) -> None:
+        self.order, self.processes, self.device, self.stop = order, processes, device, stop
+        self.curve: list[tuple[int, float]] = []  # tokens, mean loss
+        self.losses: list[float] = []  # since the last point of the curve
+        self.evaluations: list[dict[str, Any]] = []
+        self.evaluated = 0  # the last step at which that was done
+        self.best: float | None = None
+
+    def events(self) -> Iterator[Event]:
+        # What can be refused is refused before the text is read; the size may be chosen only after it.
+        self.model = open_model(self.order.start_from) if self.order.start_from else None
+        data = self._settings_of(self.order.preset or "tiny").data
+        self.others = {name: _documents(name, raw=not data.tokenized) for name in self.order.other_texts}
+        yield from self._prepare(data)
+        self.shards = Shards.open(self.order.run / "text")
+        asked = self._settings()
+        self.student = self._student(asked)
+        self.settings = replace(asked, model=self.student.bilm.config)
+        loop = self.settings.training
+        self.trainer = Trainer(self.student, self.shards, self.settings.loss, loop, self.device, self.processes)
+        self._begin(asked)
+        yield self._plan()
+        if self.order.start_from and not self.trainer.step:
+            yield from self._evaluate()
+        if (yield from self._loop()):
+            yield Finished(self.order.output, self.order.run, self.trainer.step, self.best)
+
+    def _prepare(self, settings: PrepareSettings) -> Iterator[Preparing]:
+        if self.processes.leads:
+            yield from self._text(settings)
+        self.processes.wait()
+
+    def _text(self, settings: PrepareSettings) -> Iterator[Preparing]:
+        sources = self.order.sources()
+        if self.order.resume and "-" in sources:
+            return  # standard input cannot be read again, and need not be
+        for report in prepare(sources, self.order.run / "text", settings, self.order.workers):
+            if self.order.resume and not report.reused:
+                raise InputError("the text has changed since the run was begun; begin anew with --overwrite")
+            yield report
+
+    def _settings(self) -> TrainSettings:
+        order = self.order
+        settings = self._settings_of(order.preset or choose_preset(self.shards.num_words, self.device.type))
+        if order.resume:
+            saved = read_json(order.run / "settings.json")
+            asked = json.loads(json.dumps(dataclasses.asdict(settings)))
+            if difference := _difference(saved, asked):
+                raise ConfigError(f"the run was begun with other settings: {difference}; give the same, or begin anew")
+        return settings
+
+    def _settings_of(self, size: str) -> TrainSettings:
+        settings = preset(size, self.device.type, self.order.recipe)
+        if self.model is None:
+            return change(settings, self.order.changes)
+        settings = replace(settings, model=self.model.config, characters=spelling_of(self.model))
+        changed = change(settings, self.order.changes)
+        for part in ("characters", "model"):
+            if getattr(changed, part) != getattr(settings, part):
+                raise ConfigError(f"with --from the model stays what it is; leave out the settings of {part}")
+        return changed
+
+    def _student(self, settings: TrainSettings) -> Student:
+        if self.model and self.order.start_from:
+            return taken_over(self.model, self.order.start_from, settings.loss, self.shards, self.order.extend)
+        return new_student(settings, self.shards)
+
+    def _begin(self, asked: TrainSettings) -> None:
+        """Go on from the checkpoint, or forget it; by now nothing of the order can be refused any more."""
+        if self.order.resume:
+            self._restore(load_checkpoint(self.order.run / "last"))
+        elif self.processes.leads:
+            shutil.rmtree(self.order.run / "last", ignore_errors=True)
+            with replacing(self.order.run / "settings.json") as file:
+                file.write(json.dumps(dataclasses.asdict(asked), indent=1).encode())
+
+    def _plan(self) -> Plan:
+        student, shards = self.student, self.shards
+        unknown = int(student.counts[student.vocabulary.id(student.vocabulary.unk)])
+        return Plan(
+            self.settings,
+            self.trainer.steps,
+            self.trainer.step,
+            shards.num_tokens,
+            shards.held_out.tokens,
+            len(student.vocabulary),
+            unknown / max(1, shards.num_words),
+            sum(parameter.numel() for parameter in student.bilm.parameters()),
+            sum(parameter.numel() for parameter in student.head.parameters()),
+            str(self.device),
+            self.processes.count,
+        )
+
+    def _loop(self) -> Generator[Event, None, bool]:
+        """Take the steps that are left; whether there are none any more."""
+        trainer, loop = self.trainer, self.settings.training
+        saved = time.monotonic()
+        try:
+            if self._due():  # the run was stopped between this step and its evaluation
+                yield from self._evaluate()
+                yield self._save()
+            while trainer.step < trainer.steps:
+                report = trainer.take_step()
+                self._note(report)
+                yield report
+                late = time.monotonic() - saved > loop.save_seconds
+                stopping, saving = self.processes.any([self.stop(), late], self.device)
+                if self._due() and not stopping:
+                    yield from self._evaluate()
+                    saving = True
+                if saving or stopping:
+                    yield self._save()
+                    saved = time.monotonic()
+                if stopping:
+                    return False
+        except GeneratorExit:
+            if self.processes.count == 1:
+                self._save()
+            raise
+        except TrainingError as error:
+            raise TrainingError(f"{error}; {self._last_good()}") from error
+        return True
+
+    def _note(self, report: Report) -> None:
+        """A point of the curve is the mean over the steps since the one before."""
+        self.losses.append(report.loss)
+        if report.step % max(1, report.steps // POINTS) == 0:
+            self.curve.append((report.tokens, sum(self.losses) / len(self.losses)))
+            self.losses.clear()
+
+    def _due(self) -> bool:
+        """Whether the held-out text is to be looked at now."""
+        step, steps = self.trainer.step, self.trainer.steps
+        every = max(1, -(-steps // self.settings.training.evaluations))
+        return step > self.evaluated and (step % every == 0 or step == steps)
+
+    def _evaluate(self) -> Iterator[Evaluation]:
+        """Look at held-out text, and keep the model if it is the best so far."""
+        if self.processes.leads:
+            step = self.trainer.step
+            self.evaluations = [each for each in self.evaluations if each["step"] != step]  # one that was cut short
+            if some := list(self.shards.held_out_documents(self.settings.training.held_out_tokens)):
+                yield self._measure(HELD_OUT, some, self.student.language_model())
+            elif step:
+                self._save_model(*self.student.stored())
+            if not step:
+                yield from self._others(self.student.language_model())
+            elif step == self.trainer.steps:
+                yield from self._conclude()
+        self.evaluated = self.trainer.step
+        self.processes.wait()
+
+    def _conclude(self) -> Iterator[Evaluation]:
+        """Measure the model that is kept, which may be an earlier one, on all there is; put that beside it."""
+        place = self.order.output
+        kept = LanguageModel.load(place, device=str(self.device))
+        if self.shards.held_out.tokens > self.settings.training.held_out_tokens:
+            yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), kept)
+        yield from self._others(kept)
+        self._save_model(open_model(place), open_softmax(place))
+
+    def _others(self, model: LanguageModel) -> Iterator[Evaluation]:
+        for name, documents in self.others.items():
+            yield self._measure(name, documents, model)
+
+    def _measure(self, text: str, documents: Sequence[Any], model: LanguageModel) -> Evaluation:
+        fresh, carried = (perplexity(model, documents, carried=carried) for carried in (False, True))
+        step = self.trainer.step
+        best = text == HELD_OUT and step > 0 and not fresh.both > (self.best or math.inf)  # no number is beaten by any
+        evaluation = Evaluation(step, text, fresh, carried, best)
+        self.evaluations.append(_brief(evaluation, self.trainer))
+        if best:
+            self.best = fresh.both
+            self._save_model(*self.student.stored())
+        return evaluation
+
+    def _save_model(self, model: StoredModel, head: StoredSoftmax) -> None:
+        told = {"settings": dataclasses.asdict(self.settings), "curve": self.curve, "evaluations": self.evaluations}
+        extras = {"training.json": (json.dumps(told, indent=1) + "\n").encode()}
+        if picture := draw_curves(self.curve, self.evaluations, self.settings.loss.kind):
+            extras["training.png"] = picture
+        native.save(model, self.order.output, overwrite=True, softmax=head, extras=extras)
+
+    def _save(self) -> Saved:
+        tensors, facts = self.trainer.checkpoint()
+        folder = self.order.run / "last"
+        if self.processes.leads:
+            told = {name: getattr(self, name) for name in TOLD}
+            save_checkpoint(Checkpoint(tensors, {**facts, **told}), folder)
+        return Saved(folder, self.trainer.step)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self.trainer.restore(checkpoint)
+        for name in TOLD:
+            setattr(self, name, checkpoint.facts[name])
+
+    def _last_good(self) -> str:
+        folder = self.order.run / "last"
+        return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint was written yet"
+
+
+def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
+    """A text that is to be measured more than once."""
+    found = []
+    for document in read_documents(path, raw):
+        sentences, characters = document if isinstance(document, Document) else (document, None)
+        found.append(Document(list(sentences), characters) if characters is not None else list(sentences))
+    if not any(found):
+        raise InputError(f"{path}: there are no words to measure on")
+    return found
+
+
+def _brief(evaluation: Evaluation, trainer: Trainer) -> dict[str, Any]:
+    measured = {name: getattr(evaluation, name) for name in ("fresh", "carried")}
+    tokens = trainer.step * trainer.loop.rows * trainer.loop.window
+    return {"step": evaluation.step, "tokens": tokens, "text": evaluation.text} | {
+        name: dataclasses.asdict(value) for name, value in measured.items()
+    }
+
+
+def _difference(saved: Mapping[str, Any], asked: Mapping[str, Any], where: str = "") -> str | None:
+    for key in {**saved, **asked}:
+        one, other = saved.get(key), asked.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            if found := _difference(one, other, f"{where}{key}."):
+                return found
+        elif one != other:
+            return f"{where}{key} was {one!r} and is now {other!r}"
+    return None

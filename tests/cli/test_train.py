@@ -1,0 +1,104 @@
+"""``polyseme train`` and ``python -m polyseme.training`` from the outside."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from small_runs import TABLES, write_text
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(TABLES))
+    return path
+
+
+def test_text_in_model_out(call, tmp_path, config):
+    text = write_text(tmp_path / "t.txt")
+    outcome = call("train", text, "-o", tmp_path / "m", "--config", config, "--tokenized", "--workers", "1")
+    assert outcome.status == 0, outcome.err
+    assert "a softmax of" in outcome.err
+    assert re.search(r"step 12/12 · epoch \d", outcome.err)
+    assert "sampled perplexity" in outcome.err
+    assert "full perplexity" in outcome.err
+    assert call("info", tmp_path / "m").status == 0
+    perplexity = call("perplexity", tmp_path / "m", text)
+    assert perplexity.status == 0, perplexity.err
+    assert call("predict", "w1 w8", "--model", tmp_path / "m").status == 0
+    again = call("train", text, "-o", tmp_path / "m", "--config", config, "--tokenized")
+    assert again.status == 2
+    assert "--resume" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "training.stepz=3"], "no setting 'stepz'. Did you mean 'steps'?"),
+        (["--set", "training.steps=0"], "steps must be 1 or more"),
+        (["--set", "training.steps=many"], "training.steps must be int, not 'many'"),
+        (["--set", "steps"], "--set takes table.setting=value"),
+        (["--set", "loss.kind=exact"], "kind must be sampled, full or adaptive"),
+        (["--preset", "tinny"], "Did you mean 'tiny'?"),
+        (["--recipe", "bilm"], "Did you mean 'bilm-tf'?"),
+        (["--resume"], "nothing to resume"),
+        (["--device", "cuda:77"], "device 'cuda:77' cannot be used here"),
+        (["--config", "nowhere.toml"], "nowhere.toml cannot be read"),
+        (["--from", "nowhere"], "nowhere does not exist"),
+        (["--also-evaluate", "nowhere"], "nowhere: no such file"),
+        (["--workers", "0"], "workers must be at least 1"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence_before_any_work(call, tmp_path, options, message):
+    text = write_text(tmp_path / "t.txt", sentences=40)
+    outcome = call("train", text, "-o", tmp_path / "m", "--workers", "1", *options)
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert outcome.err.count("\n") <= 2
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_toml_file_of_settings(call, tmp_path):
+    pytest.importorskip("tomllib")
+    text = write_text(tmp_path / "t.txt", sentences=40)
+    (tmp_path / "run.toml").write_text("[training]\nsteps = 'x'\n")
+    outcome = call("train", text, "-o", tmp_path / "m", "--config", tmp_path / "run.toml")
+    assert "training.steps must be int, not 'x'" in outcome.err
+
+
+def test_standard_input_is_read_and_not_needed_again(call, tmp_path, config, monkeypatch):
+    import io
+
+    text = write_text(tmp_path / "t.txt").read_bytes()
+
+    class Standard:
+        buffer = io.BufferedReader(io.BytesIO(text))
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    command = ["train", "-", "-o", tmp_path / "m", "--config", config, "--tokenized", "--workers", "1"]
+    assert call(*command).status == 0
+    outcome = call(*command, "--resume")
+    assert outcome.status == 0, outcome.err
+
+
+def test_the_room_runs_without_the_command_line_s_packages(tmp_path, config):
+    text = write_text(tmp_path / "t.txt")
+    hide = "import sys; sys.modules.update(dict.fromkeys(['typer', 'rich', 'matplotlib', 'h5py', 'zstandard'])); "
+    code = hide + "from polyseme.training.__main__ import main; main()"
+    arguments = [str(text), "-o", str(tmp_path / "m"), "--config", str(config), "--set", "data.tokenized=true"]
+    outcome = subprocess.run(
+        [sys.executable, "-c", code, *arguments, "--workers", "1"], capture_output=True, text=True, check=False
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert "is ready" in outcome.stderr
+    assert not (tmp_path / "m" / "training.png").exists()
+
+
+def test_tensorboard_is_an_extra(call, tmp_path, config, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    text = write_text(tmp_path / "t.txt", sentences=40)
+    outcome = call("train", text, "-o", tmp_path / "m", "--config", config, "--tensorboard", tmp_path / "board")
+    assert outcome.status == 2
+    assert "pip install 'polyseme[tensorboard]'" in outcome.err
