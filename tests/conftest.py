@@ -1,8 +1,8 @@
 """What the tests share. Everything is tiny and made on the spot, or lies in ``fixtures``."""
 
-from collections.abc import Iterator
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest

@@ -6,7 +6,9 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -204,10 +206,9 @@ def parse_set(assignments: list[str]) -> dict[str, Any]:
         *tables, last = name.strip().split(".")
         if not equals or not all([*tables, last]):
             raise ConfigError(f"--set takes table.setting=value, like training.steps=1000; got {assignment!r}")
-        try:
+        value: Any = text.strip()
+        with suppress(json.JSONDecodeError):
             value = json.loads(text)
-        except json.JSONDecodeError:
-            value = text.strip()
         for table in (last, *reversed(tables)):
             value = {table: value}
         values = merge_tables(values, value)
@@ -228,7 +229,7 @@ def read_settings(path: Path) -> Mapping[str, Any]:
     if path.suffix == ".json":
         return read_json(path)
     try:
-        import tomllib
+        tomllib = import_module("tomllib")
     except ImportError as error:  # Python 3.10
         raise ConfigError(f"{path}: TOML is read since {TOML_SINCE}; write the same tables as JSON") from error
     try:
