@@ -19,13 +19,19 @@ if TYPE_CHECKING:
     from polyseme.layer import ElmoLayer
     from polyseme.loading import load
     from polyseme.model.scalar_mix import ScalarMix
+    from polyseme.tasks.classifier import Classifier
+    from polyseme.tasks.pairs import Pairs
+    from polyseme.tasks.tagger import Tagger
     from polyseme.text.tokenizer import tokenize
 
 __all__ = [
+    "Classifier",
     "ElmoLayer",
     "Mix",
+    "Pairs",
     "PolysemeError",
     "ScalarMix",
+    "Tagger",
     "__version__",
     "choose",
     "load",
@@ -37,10 +43,13 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
+    "Classifier": "polyseme.tasks.classifier",
     "ElmoLayer": "polyseme.layer",
     "Mix": "polyseme.embedding.layers",
+    "Pairs": "polyseme.tasks.pairs",
     "PolysemeError": "polyseme.errors",
     "ScalarMix": "polyseme.model.scalar_mix",
+    "Tagger": "polyseme.tasks.tagger",
     "choose": "polyseme.embedding.layers",
     "load": "polyseme.loading",
     "pool": "polyseme.embedding.layers",

@@ -12,7 +12,6 @@ output of a matrix has its own scale, stored beside it as ``<name>.scale``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ from torch import Tensor
 from polyseme.errors import FormatError, OutputError
 from polyseme.files import check_absent, replacing_folder
 from polyseme.formats.json_file import read_json
+from polyseme.formats.manifest import verify_manifest, write_manifest
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.memory import give_back
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
@@ -49,7 +49,7 @@ def recognises(path: Path) -> bool:
 def load(path: Path) -> StoredModel:
     """Read and verify a model."""
     folder = _folder(path)
-    _verify(folder)
+    verify_manifest(folder)
     settings = read_json(folder / "config.json")
     if settings.get("format") != NAME or settings.get("version") != VERSION:
         found = f"{settings.get('format')!r} version {settings.get('version')!r}"
@@ -91,10 +91,7 @@ def save(model: StoredModel, path: Path, precision: Precision = "fp32", overwrit
             (folder / "characters.txt").write_bytes(lines.encode("utf-8"))
         (folder / "config.json").write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         save_file(_pack(model.weights, precision), folder / "model.safetensors", {"format": "pt"})
-        manifest = {
-            file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in sorted(folder.iterdir())
-        }
-        (folder / "manifest.json").write_text(json.dumps({"files": manifest}, indent=2) + "\n", encoding="utf-8")
+        write_manifest(folder)
 
 
 def _check_replaceable(path: Path) -> None:
@@ -169,27 +166,3 @@ def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int
     except (TypeError, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{folder}: the character settings cannot be read: {error}") from error
     raise FormatError(f"{folder / 'config.json'}: characters.unit must be 'bytes' or 'dictionary', not {unit!r}")
-
-
-def _verify(folder: Path) -> None:
-    """Compare every file with the manifest."""
-    manifest = read_json(folder / "manifest.json").get("files")
-    if not isinstance(manifest, dict) or not manifest.keys() >= {"config.json", "model.safetensors"}:
-        raise FormatError(f"{folder / 'manifest.json'} should list config.json and model.safetensors")
-    for name, expected in manifest.items():
-        file = folder / Path(name).name
-        if not file.is_file():
-            raise FormatError(f"{folder}: {name} is in the manifest but not in the folder; copy the model again")
-        size = file.stat().st_size
-        if size != expected.get("bytes"):
-            raise FormatError(f"{file} should have {expected.get('bytes')} bytes, not {size}; copy the model again")
-        if _sha256(file) != expected.get("sha256"):
-            raise FormatError(f"{file} is damaged: its SHA-256 is not the manifest's; copy the model again")
-
-
-def _sha256(file: Path) -> str:
-    digest = hashlib.sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
