@@ -20,14 +20,20 @@ if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
     from polyseme.loading import load
     from polyseme.model.scalar_mix import ScalarMix
+    from polyseme.tasks.classifier import Classifier
+    from polyseme.tasks.pairs import Pairs
+    from polyseme.tasks.tagger import Tagger
     from polyseme.text.tokenizer import tokenize
 
 __all__ = [
+    "Classifier",
     "ElmoLayer",
     "LanguageModel",
     "Mix",
+    "Pairs",
     "PolysemeError",
     "ScalarMix",
+    "Tagger",
     "__version__",
     "choose",
     "load",
@@ -39,11 +45,14 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
+    "Classifier": "polyseme.tasks.classifier",
     "ElmoLayer": "polyseme.layer",
     "LanguageModel": "polyseme.lm",
     "Mix": "polyseme.embedding.layers",
+    "Pairs": "polyseme.tasks.pairs",
     "PolysemeError": "polyseme.errors",
     "ScalarMix": "polyseme.model.scalar_mix",
+    "Tagger": "polyseme.tasks.tagger",
     "choose": "polyseme.embedding.layers",
     "load": "polyseme.loading",
     "pool": "polyseme.embedding.layers",

@@ -97,7 +97,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
         yield temporary
-        for file in temporary.iterdir():
+        for file in (inside for inside in temporary.rglob("*") if inside.is_file()):
             file.chmod(0o666 & ~_umask())  # some libraries make files that only their owner can read
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())

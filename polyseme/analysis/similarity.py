@@ -19,6 +19,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import FormatError, InputError
 from polyseme.formats.vectors.search import unit
+from polyseme.tasks.correlation import spearman
 from polyseme.text.corpus import open_text
 
 
@@ -102,20 +103,6 @@ def similarity(
             figures = spearman(cosines[both], ratings[both]), spearman(cosines, ratings)
             rows.append(SetSimilarity(name, view_name(choice), len(pairs), int(both.sum()), *figures))
     return SimilarityResult(embedder.name, tuple(rows))
-
-
-def spearman(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's rank correlation; equal values share the mean of their ranks. NaN where one side never varies."""
-    if len(one) < 2:
-        return float("nan")
-    first, second = (ranks - ranks.mean() for ranks in (_ranks(one), _ranks(other)))
-    scale = np.sqrt((first @ first) * (second @ second))
-    return float(first @ second / scale) if scale else float("nan")
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[which]
 
 
 def _columns(line: str) -> list[str]:

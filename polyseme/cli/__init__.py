@@ -12,6 +12,7 @@ import typer
 
 from polyseme import __version__
 from polyseme.cli.analogy import analogy
+from polyseme.cli.classify import classify
 from polyseme.cli.convert import convert
 from polyseme.cli.demo import demo
 from polyseme.cli.determinism import determinism
@@ -23,12 +24,14 @@ from polyseme.cli.geometry import geometry
 from polyseme.cli.index import index
 from polyseme.cli.info import info
 from polyseme.cli.neighbours import neighbours
+from polyseme.cli.pairs import pairs
 from polyseme.cli.perplexity import perplexity
 from polyseme.cli.predict import predict
 from polyseme.cli.probe import probe
 from polyseme.cli.senses import senses
 from polyseme.cli.similarity import similarity
 from polyseme.cli.static import static
+from polyseme.cli.tag import tag
 from polyseme.cli.train import train
 from polyseme.cli.wic import wic
 from polyseme.cli.wsd import wsd
@@ -47,6 +50,9 @@ for command in (demo, embed, convert, info, index, neighbours, senses, wsd, drif
 for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, determinism, doctor):
     app.command(no_args_is_help=True)(command)
 app.add_typer(static, name="static")
+app.add_typer(tag, name="tag")
+app.add_typer(classify, name="classify")
+app.add_typer(pairs, name="pairs")
 
 
 def _print_version(wanted: bool) -> None:

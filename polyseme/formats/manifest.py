@@ -14,8 +14,9 @@ NAME = "manifest.json"
 
 
 def write_manifest(folder: Path) -> None:
-    """List all files that are there."""
-    files = {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in sorted(folder.iterdir())}
+    """List all files that are there; folders inside look after themselves."""
+    inside = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    files = {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in inside}
     (folder / NAME).write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
 
 

@@ -51,14 +51,15 @@ def open_vectors(
 def cache_place(path: Path, folder: Path | None = None) -> Path | None:
     """Where a file's vectors are kept, or None where there is no place for them."""
     try:
-        folder = folder or _user_folder() / "vectors"
+        folder = folder or user_folder() / "vectors"
     except RuntimeError:  # no home
         return None
     key = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
     return folder / f"{path.name[:100]}-{key}.safetensors"
 
 
-def _user_folder() -> Path:
+def user_folder() -> Path:
+    """Where everything is kept that can be made anew; without a home there is none, which is a RuntimeError."""
     if told := os.environ.get(VARIABLE):
         return Path(told).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "polyseme"

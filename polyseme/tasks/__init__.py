@@ -1,0 +1,1 @@
+"""Models on top of any encoder, and the one loop that fits them."""

@@ -1,0 +1,188 @@
+"""What is to be said of a sentence or a pair: one of some labels, or a number.
+
+A goal turns answers into what a network learns from, what a network gives into answers, and compares answers. Of what
+says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
+
+Shapes: B examples, K numbers that the network gives for each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from polyseme.errors import FormatError, InputError
+from polyseme.tasks.metrics import ClassScores, NumberScores, score_classes, score_numbers
+
+MOST = 1000  # more labels than any set has are another column
+
+
+@dataclass(frozen=True)
+class Classes:
+    """One of some labels.
+
+    Attributes:
+        names: The labels, in order of their numbers.
+        shares: Of each in training. What says nothing, an empty sentence, is given these as probabilities.
+    """
+
+    names: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    @classmethod
+    def learn(cls, labels: Sequence[str]) -> Classes:
+        """The labels of a training set."""
+        kinds = Counter(labels)
+        if not kinds:
+            raise InputError("the training set is empty: there is nothing with words and a label in it")
+        if len(kinds) == 1:
+            raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
+        if len(kinds) > MOST:
+            shown = ", ".join(f"{label:.20}" for label, _ in kinds.most_common(4))
+            raise InputError(
+                f"training has {len(kinds):,} different labels ({shown}, ...), more than the {MOST:,} that are taken; "
+                "is this the column of the labels?"
+            )
+        names = sorted(kinds)
+        return cls(tuple(names), tuple(kinds[name] / len(labels) for name in names))
+
+    @classmethod
+    def restore(cls, learned: Any) -> Classes:  # noqa: ANN401 - whatever a file says
+        """What `vars` gave, out of a file."""
+        names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
+        if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
+            raise FormatError(f"config.json should say the labels and their shares, not {learned!r:.60}")
+        return cls(tuple(map(str, names)), tuple(map(float, shares)))
+
+    @property
+    def size(self) -> int:
+        """A number for each label."""
+        return len(self.names)
+
+    @property
+    def blank(self) -> np.ndarray:
+        """The logarithms of the shares."""
+        return np.log(np.array(self.shares, dtype=np.float32))
+
+    def encode(self, answers: Sequence[str]) -> Tensor:
+        """Numbers of labels, all of which training had."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return torch.tensor([numbers[answer] for answer in answers])
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """The mean negative log-probability."""
+        return F.cross_entropy(outputs, truth)
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """Of each label (B, K)."""
+        shares = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+        return shares / shares.sum(axis=-1, keepdims=True)
+
+    def decode(self, outputs: np.ndarray) -> list[str]:
+        """The likeliest label of each."""
+        return [self.names[number] for number in outputs.argmax(axis=-1)]
+
+    def check(self, answers: Sequence[str], which: str) -> None:
+        """Refuse a set that has none of the labels."""
+        if answers and not set(answers) & set(self.names):
+            raise InputError(
+                f"the {which} set has none of the labels that were learned ({', '.join(self.names[:5])}, ...), "
+                f"but {answers[0]!r:.40} and such; is it another column?"
+            )
+
+    def compare(self, gold: Sequence[str], predicted: Sequence[str]) -> ClassScores:
+        """Accuracy and F1; labels that training never showed count as wrong."""
+        return score_classes(gold, predicted, self.names)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A number, as relatedness from 1 to 5. What says nothing is given the mean.
+
+    Attributes:
+        mean: Of the numbers in training.
+        deviation: Of the numbers in training; the network learns numbers less the mean in units of it.
+        least: Of them; nothing below it is predicted.
+        most: Of them; nothing above it is predicted.
+    """
+
+    mean: float
+    deviation: float
+    least: float
+    most: float
+
+    size = 1
+
+    @classmethod
+    def learn(cls, numbers: Sequence[float]) -> Scale:
+        """The numbers of a training set."""
+        if not numbers:
+            raise InputError("the training set is empty: there is nothing with words and a number in it")
+        least, most = min(numbers), max(numbers)
+        if least == most:
+            raise InputError(f"all numbers in training are {least:g}; there is nothing to tell apart")
+        return cls(float(np.mean(numbers)), float(np.std(numbers)), least, most)
+
+    @classmethod
+    def restore(cls, learned: Any) -> Scale:  # noqa: ANN401 - whatever a file says
+        """What `vars` gave, out of a file."""
+        try:
+            return cls(*(float(learned[name]) for name in ("mean", "deviation", "least", "most")))
+        except (TypeError, KeyError, ValueError) as error:
+            raise FormatError(f"config.json should say the scale of the numbers, not {learned!r:.60}") from error
+
+    @property
+    def blank(self) -> np.ndarray:
+        """The mean."""
+        return np.zeros(1, dtype=np.float32)
+
+    def encode(self, answers: Sequence[float]) -> Tensor:
+        """Numbers as the network learns them."""
+        return ((torch.tensor(answers, dtype=torch.float64) - self.mean) / self.deviation).float()
+
+    def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
+        """The mean squared error."""
+        return F.mse_loss(outputs.squeeze(1), truth)
+
+    def decode(self, outputs: np.ndarray) -> list[float]:
+        """Numbers, none beyond those of training."""
+        return np.clip(outputs[..., 0] * self.deviation + self.mean, self.least, self.most).astype(float).tolist()
+
+    def check(self, answers: Sequence[float], which: str) -> None:
+        """Any number may come."""
+
+    def compare(self, gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:
+        """Correlations and error."""
+        return score_numbers(gold, predicted)
+
+
+Goal = Classes | Scale
+
+
+def as_labels(answers: Sequence[Any], which: str) -> list[str]:
+    """Labels of a set as strings; none may be missing."""
+    missing = next((number for number, answer in enumerate(answers) if answer is None), None)
+    if missing is not None:
+        raise InputError(f"the {which} set's example {missing} has no label")
+    return [str(answer) for answer in answers]
+
+
+def as_numbers(answers: Sequence[Any], which: str) -> list[float]:
+    """Numbers of a set; each must be one."""
+    numbers = []
+    for number, answer in enumerate(answers):
+        try:
+            numbers.append(float(answer))
+        except (TypeError, ValueError):
+            numbers.append(math.nan)
+        if not math.isfinite(numbers[-1]):
+            raise InputError(f"the {which} set's example {number} should have a number, not {answer!r:.40}")
+    return numbers
