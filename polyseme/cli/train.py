@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,7 +87,7 @@ def _run(order: Order, tensorboard: Path | None) -> None:
     from polyseme.training.telling import describe_interruption, say_patience
 
     event = None
-    with Stop(say_patience) as stop, _Screen(tensorboard) as screen:
+    with suppress(KeyboardInterrupt), Stop(say_patience) as stop, _Screen(tensorboard) as screen:
         for event in begin(order, lambda: stop.asked):
             stop.patient = stop.patient or isinstance(event, Plan)
             screen.show(event)
@@ -112,7 +113,7 @@ class _Screen:
         self._teller = Teller(every=0.5 if moving else 30.0)
         self._moving = moving
         self._bar = Progress(
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=12),
             TextColumn("{task.description}"),
             console=console,
             transient=True,
@@ -132,6 +133,7 @@ class _Screen:
 
     def show(self, event: Event) -> None:
         from polyseme.training.prepare import Preparing
+        from polyseme.training.run import Plan
         from polyseme.training.trainer import Report
 
         if self._silent:
@@ -142,7 +144,9 @@ class _Screen:
         if isinstance(event, Report) and self._moving:
             self._bar.update(self._task, total=event.steps, completed=event.step)
         elif isinstance(event, Preparing) and not event.finished and self._moving:
-            self._bar.update(self._task, description=f"reading the text: {event.bytes_read / 1e6:,.0f} MB", total=None)
+            self._bar.update(self._task, description=f"reading the text: {event.bytes_read / 1e6:,.1f} MB", total=None)
+        elif isinstance(event, Plan):
+            self._bar.update(self._task, description="beginning ...")
         if line and isinstance(event, Report) and self._moving:
             self._bar.update(self._task, description=line)
         elif line:

@@ -53,8 +53,8 @@ def recognises(path: Path) -> bool:
 def load(path: Path) -> StoredModel:
     """Read and verify a model, but for its head."""
     folder = _folder(path)
-    verify(folder, CONFIG, MODEL)
     settings = _read_settings(folder)
+    verify(folder, MODEL)
     config = _model_config(folder, settings)
     weights = read_weights(folder / MODEL)
     check_weights(config, weights, str(folder / MODEL))
@@ -69,7 +69,6 @@ def load(path: Path) -> StoredModel:
 def load_softmax(path: Path) -> StoredSoftmax:
     """Read and verify the head of a model's language model."""
     folder = _folder(path)
-    verify(folder, CONFIG)
     settings = _read_settings(folder)
     config, model = _softmax_config(folder, settings), _model_config(folder, settings)
     if config is None:
@@ -204,8 +203,12 @@ def _folder(path: Path) -> Path:
 
 
 def _read_settings(folder: Path) -> dict[str, Any]:
+    if (folder / MANIFEST).is_file() or not (folder / CONFIG).is_file():
+        verify(folder, CONFIG)  # else it is the folder of another toolkit, or says itself what is wrong with it
     settings = read_json(folder / CONFIG)
     if settings.get("format") != NAME or settings.get("version") != VERSION:
+        if "model_type" in settings:
+            raise FormatError(f"{folder} is no ELMo but a folder of transformers ({settings['model_type']!r})")
         found = f"{settings.get('format')!r} version {settings.get('version')!r}"
         raise FormatError(f"{folder / CONFIG} should say format {NAME!r} version {VERSION}; it says {found}")
     return settings

@@ -35,7 +35,7 @@ def draw_curves(
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(3, 1)))
     axes.grid(which="both", linewidth=0.3)
-    axes.legend(frameon=False)
+    axes.legend(edgecolor="none")
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
     return file.getvalue()

@@ -69,6 +69,8 @@ def check_order(order: Order) -> None:
         raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
     if order.extend and not order.start_from:
         raise ConfigError("--extend-vocabulary adds words to those of a model; say which with --from")
+    if order.start_from and order.start_from.resolve() == order.output.resolve():
+        raise ConfigError(f"{order.output} would be written over while it is gone on from; give another --output")
     if "-" in order.other_texts:
         raise ConfigError("--also-evaluate takes files, which can be read again; not standard input")
 

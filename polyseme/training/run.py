@@ -26,6 +26,7 @@ from polyseme.files import replacing
 from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
 from polyseme.formats.json_file import read_json
 from polyseme.lm import Document, LanguageModel, perplexity, read_documents
+from polyseme.model.softmax import AdaptiveSoftmax
 from polyseme.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from polyseme.training.curves import draw_curves
 from polyseme.training.distributed import Processes, join_processes, leave_processes
@@ -90,7 +91,8 @@ class _Run:
         self.shards = Shards.open(self.order.run / "text")
         asked = self._settings()
         self.student = self._student(asked)
-        self.settings = replace(asked, model=self.student.bilm.config)
+        kind = "adaptive" if isinstance(self.student.head, AdaptiveSoftmax) else asked.loss.kind
+        self.settings = replace(asked, model=self.student.bilm.config, loss=replace(asked.loss, kind=kind))
         loop = self.settings.training
         self.trainer = Trainer(self.student, self.shards, self.settings.loss, loop, self.device, self.processes)
         self._begin(asked)

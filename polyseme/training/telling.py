@@ -61,8 +61,8 @@ class Teller:
         learning = math.exp(min(self._loss / max(1, self._steps), 50))
         skipped = f" · {report.skipped} steps skipped" if report.skipped else ""
         return (
-            f"step {report.step:,}/{report.steps:,} · epoch {report.epochs:.2f} · {self._kind} perplexity "
-            f"{learning:,.0f} · {speed:,.0f} tokens/s · {duration(left)} to go{skipped}"
+            f"step {report.step:,}/{report.steps:,} · {duration(left)} to go · epoch {report.epochs:.2f} · "
+            f"{self._kind} perplexity {learning:,.0f} · {speed:,.0f} tokens/s{skipped}"
         )
 
 

@@ -188,3 +188,10 @@ def test_a_manifest_that_says_nothing_is_refused(folder, files):
     (folder / "manifest.json").write_text(json.dumps({"files": files}))
     with pytest.raises(FormatError, match=r"manifest|cannot be read as polyseme"):
         open_model(folder)
+
+
+def test_a_folder_of_transformers_is_told_apart(tmp_path):
+    (tmp_path / "model.safetensors").touch()
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(FormatError, match="no ELMo but a folder of transformers"):
+        native.load(tmp_path)
