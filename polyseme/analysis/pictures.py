@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ FAINT = "#999999"
 LEGEND = {"frameon": True, "framealpha": 0.9, "edgecolor": "none"}  # no line runs through its words
 KINDS = (".png", ".svg", ".pdf")
 _DOTS = 150  # an inch
+_GLYPH = re.compile(r"Glyph (\d+) .*missing")  # how matplotlib tells of each letter that a font lacks
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -41,10 +44,24 @@ def tidy(axes: Axes, title: str, across: str, up: str) -> None:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a picture, in the format that its name says; the file appears whole or not at all."""
+    """Write a picture, in the format that its name says; the file appears whole or not at all.
+
+    Words are drawn as they are: a dollar opens no formula, and letters that no font has are told in one warning.
+    """
     path = check_picture(path)
-    with replacing(path) as file:
+    for text in figure.findobj(require("matplotlib.text", "analysis").Text):
+        text.set_parse_math(False)  # pyright: ignore[reportAttributeAccessIssue]
+    with replacing(path) as file, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=_DOTS)
+    glyphs = [_GLYPH.match(str(warning.message)) for warning in told]
+    missing = sorted({chr(int(glyph[1])) for glyph in glyphs if glyph})
+    if missing:
+        letters = " ".join(missing[:10]) + " …" * (len(missing) > 10)
+        warnings.warn(
+            f"{path}: the font has no {letters}, and shows boxes; font.family in matplotlibrc chooses another",
+            stacklevel=2,
+        )
 
 
 def check_picture(path: str | Path) -> Path:

@@ -115,11 +115,11 @@ def draw_senses(senses: Senses, word: str, model: str) -> Figure:
     points, labels = np.array(senses.points), np.array(senses.labels)
     for number, cluster in enumerate(senses.clusters):
         inside = points[labels == number]
-        label = f"{cluster.size}: {', '.join(cluster.company[:5])}"
+        label = ": ".join([str(cluster.size), *([", ".join(cluster.company[:5])] if cluster.company else [])])
         axes.scatter(*inside.T, s=22, alpha=0.7, linewidths=0, color=COLOURS[number % len(COLOURS)], label=label)
     across, up = (f"principal component {n + 1} ({share:.0%})" for n, share in enumerate(senses.shares))
     tidy(axes, f"uses of “{word}”, {model}, layer {senses.layer}", across, up)
-    axes.legend(title="uses, and the words around them", fontsize=8, title_fontsize=8, **LEGEND)
+    axes.legend(title="uses, and the words around them", alignment="left", fontsize=8, title_fontsize=8, **LEGEND)
     return figure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -76,6 +77,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
+    warnings.showwarning = lambda message, *_: typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
     try:
         app()
     except SystemExit as leaving:

@@ -57,7 +57,6 @@ def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
             for words in job.run(sentences):
                 progress.advance(words, job.embedder.misread(words))
         job.finish()
-        progress.report(job.embedder)
     except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
         job.keep()
         if isinstance(error, KeyboardInterrupt):
@@ -65,6 +64,7 @@ def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
             typer.echo(f"interrupted: {kept if job.parts.done else 'nothing was finished yet'}", err=True)
             raise SystemExit(130) from None
         raise
+    progress.report(job.embedder)
 
 
 def _absolute(model: str) -> str:

@@ -70,8 +70,8 @@ def _use(text: str, word: str, occurrence: int | None) -> Use:
 
 def _show(use: Use, results: list[Neighbours], beside: StaticNeighbours | None) -> None:
     for number, result in enumerate(results):
-        among = counted_as(result.compared, "use")
-        title = f"{chr(10) * (number > 0)}{shown(use)}  {result.model}, layer {result.layer}, among {among}"
+        gap, among = "\n" * (number > 0), counted_as(result.compared, "use")
+        title = f"{gap}{shown(use)}  {result.model}, layer {result.layer}, among {among}"
         rows = [(shown(found.use), decimals(found.cosine)) for found in result.found]
         show_table(title, ("most alike", "cosine"), rows)
     if beside:

@@ -29,9 +29,10 @@ PlotOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
 LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
+
 _BETWEEN = 3  # places between two columns on a terminal
 _NARROWEST = 30  # places that a column of text is folded into
-SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
 
 
 def open_embedder(model: str, device: str) -> Embedder:

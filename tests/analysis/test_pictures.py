@@ -18,6 +18,25 @@ def test_the_name_says_the_format(tmp_path, kind):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_words_are_drawn_as_they_are(tmp_path):
+    figure = new_figure(3, 2)
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], label="$^$")
+    axes.set_yticks([0, 1], ["_{$", "$$"])
+    axes.legend()
+    tidy(axes, "uses of $^$", "$_", "up")
+    save_figure(figure, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").stat().st_size > 1000
+
+
+def test_letters_that_the_font_lacks_are_one_warning(tmp_path):
+    figure = new_figure(3, 2)
+    tidy(figure.subplots(), "\U000f1234 and \U000f1235", "across", "up")  # of private use: no font has them
+    with pytest.warns(UserWarning, match="the font has no \U000f1234 \U000f1235, and shows boxes") as told:
+        save_figure(figure, tmp_path / "picture.png")
+    assert len(told) == 1
+
+
 def test_what_cannot_be_written_is_refused_before_the_work(tmp_path):
     with pytest.raises(OutputError, match=r"ends in \.png, \.svg, \.pdf"):
         check_picture(tmp_path / "picture.jpg")
