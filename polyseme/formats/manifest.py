@@ -15,7 +15,7 @@ NAME = "manifest.json"
 
 def write_manifest(folder: Path) -> None:
     """List all files that are there; folders inside look after themselves."""
-    inside = [file for file in sorted(folder.iterdir()) if file.is_file()]
+    inside = [file for file in sorted(folder.iterdir()) if file.is_file() and file.name != NAME]
     files = {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in inside}
     (folder / NAME).write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
 
