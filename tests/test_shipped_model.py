@@ -17,6 +17,7 @@ from polyseme.formats import open_model, shipped
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
+from polyseme.tasks.sources import Source
 
 PLACE = shipped.FOLDER / shipped.ENGLISH
 LARGEST = 45_000_000
@@ -81,6 +82,13 @@ def test_an_index_finds_the_model_that_ships_again_wherever_it_is(call, stand_in
     outcome = call("neighbours", "A bank .", "--word", "bank", "--index", "indexed")
     assert outcome.status == 0, outcome.err
     assert "of the river" in outcome.out
+
+
+def test_a_task_remembers_it_by_name_and_can_take_it_along(stand_in, tmp_path):
+    source = Source.open("english")
+    assert source.describe()["path"] == "english"
+    bundled = source.bundle(tmp_path / "bundled")
+    assert polyseme.load(tmp_path / bundled).fingerprint() == source.fingerprint
 
 
 def test_an_install_without_a_model_says_so(tmp_path, monkeypatch):

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 SHORTEST = 4  # letters of a word that others are made from
 _BASE = re.compile(rf"[a-z]{{{SHORTEST},}}")
-_VOWELS = "aeiou"
 _CONSONANT_Y = re.compile(r"[^aeiou]y")
 _DOUBLED = re.compile(r"(?:qu|[^aeiouy])*[aeiou][^aeiouwxy]")  # one syllable, a short vowel, one consonant: stun, quit
 _BY_STRESS = re.compile(r".*[^aeiou][aeiou][^aeiouwxy]")  # whether others double (begin, visit) the stress decides
@@ -76,7 +75,7 @@ def before_consonant(word: str, suffix: str) -> str:
         return f"{word}ally"
     if suffix == "ly" and word.endswith("ll"):
         return f"{word}y"
-    return f"{word[:-1]}i{suffix}" if _CONSONANT_Y.fullmatch(word[-2:]) and suffix != "like" else word + suffix
+    return f"{word[:-1]}i{suffix}" if _CONSONANT_Y.fullmatch(word[-2:]) else word + suffix
 
 
 def _is_verb(word: str, known: Collection[str]) -> bool:

@@ -146,7 +146,7 @@ def _show_expected(console: Console, language: LanguageModel) -> None:
         table.add_column(name, header_style="bold")
     ends = {language.vocabulary.bos: "(begins here)", language.vocabulary.eos: "(ends here)"}
     for row in zip(*_columns(expected), strict=False):
-        cells = [f"{ends.get(word, word)} {100 * share:.0f} %" for word, share in row]
+        cells = [f"{ends.get(word, word)} {100 * share:.1f} %" for word, share in row]
         table.add_row(f"  {cells[0]}", *cells[1:])
     console.print(table)
 

@@ -22,7 +22,7 @@ MODELS = "ELMo of any format, a transformers folder or name, a vector file"
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODELS}; english is the one that ships.")]
 ShippedArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[MODEL]", help=f"{MODELS}. [default: the one that ships]", show_default=False),
+    typer.Argument(metavar="MODEL", help=f"{MODELS}. [default: the one that ships]", show_default=False),
 ]
 ShippedOption = Annotated[
     str | None, typer.Option("--model", help=f"{MODELS}. [default: the one that ships]", show_default=False)
