@@ -145,7 +145,7 @@ def _draw_word(axes: Axes, embedder: Embedder, senses: dict[str, list[Use]]) -> 
     for number in _apart(points / np.maximum(np.ptp(points, axis=0), 1e-9)):
         where = {"textcoords": "offset points", "ha": "center", "fontsize": 7, "color": "#555555"}
         axes.annotate(_around(uses[number]), points[number], (0, 6), **where)
-    axes.margins(0.17, 0.1)
+    axes.margins(0.24, 0.1)
 
 
 def _apart(points: np.ndarray) -> list[int]:
