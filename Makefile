@@ -5,9 +5,8 @@ STAMP := .venv/.installed
 
 .PHONY: demo test check format bench clean
 
-demo: $(STAMP)  ## the model on the classic examples
-	@echo "No trained model ships yet: these are random weights, so the numbers show that context counts, not what words mean."
-	@$(BIN)/polyseme demo --model tests/fixtures/tiny
+demo: $(STAMP)  ## the model that ships on the classic examples, and a picture of senses
+	@$(BIN)/polyseme demo --plot demo.png
 
 test: check  ## what CI runs
 	@$(BIN)/pytest -n 2

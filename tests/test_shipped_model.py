@@ -131,7 +131,7 @@ def test_the_nearest_use_of_a_word_has_mostly_the_same_sense(english):
 @ships
 def test_it_expects_english():
     language = polyseme.LanguageModel.load()
-    found = perplexity(language, [bundled_sentences()[:100]])
+    found = perplexity(language, [bundled_sentences()[:40]])
     assert found.unknown < 0.02
     assert found.both < 200, "of some 100,000 words"
     assert "bank" in [

@@ -42,10 +42,10 @@ ASKED = (
     ("stick", "She decided to stick to her first idea."),
 )
 UNSEEN = (
-    ("teapotless", "made up"),
-    ("rephotographing", "made up"),
+    ("cyberpolitician", "made up"),
+    ("dragonologist", "made up"),
     ("goverment", "misspelt"),
-    ("beautifull", "misspelt"),
+    ("Febuary", "misspelt"),
 )
 GAP = "He sat on the ___ of the river and watched the boats."
 HOLE = "___"
