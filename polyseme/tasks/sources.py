@@ -58,13 +58,12 @@ class Source:
             raise ConfigError(
                 f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
             )
-        place = Path(self.path)
+        place, backend = Path(self.path), backend_of(self.path)
+        if backend is ELMO:
+            native.save(open_model(self.path), folder)
+            return folder.name
         if not place.exists():
             raise ConfigError(f"{self.path} is not on this disk, so it cannot be bundled; fetch its folder first")
-        backend = backend_of(place)
-        if backend is ELMO:
-            native.save(open_model(place), folder)
-            return folder.name
         folder.mkdir()
         if backend is STATIC:
             _copy([place, recognise(place).vocabulary], folder)
