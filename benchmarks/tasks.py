@@ -4,9 +4,10 @@
     python benchmarks/tasks.py --tables         # writes docs/tasks.md and its picture from what was measured
 
 Each fit is known by its task, row and seed. Its result is stored as soon as it is there, so that a run that was
-interrupted goes on; ``--again`` measures anew. Fits need torch, numpy and safetensors (and transformers for a
-transformer) and nothing else; ``--workers`` runs several at a time, on one GPU too. ``--only wnut17/input`` takes those
-whose names begin so. A result tells score, settings, seconds, device, and the fingerprints of the models.
+interrupted goes on; what failed is tried again, and ``--again`` measures all anew. Fits need torch, numpy and
+safetensors (and transformers for a transformer) and nothing else; ``--workers`` runs several at a time, on one GPU too.
+``--only wnut17/input`` takes those whose names begin so. A result tells score, settings, seconds, device, and the
+fingerprints of the models.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def main() -> None:
         write_tables(json.loads(args.results.read_text("utf-8")), HERE.parent / "docs")
         return
     results = json.loads(args.results.read_text("utf-8")) if args.results.exists() else {}
-    todo = [unit for unit in chosen(args) if args.again or unit.key not in results]
+    todo = [unit for unit in chosen(args) if args.again or "score" not in results.get(unit.key, {})]
     if args.list:
         print("\n".join(unit.key for unit in todo))
         return
