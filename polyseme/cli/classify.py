@@ -19,6 +19,7 @@ from polyseme.cli.fit_options import (
     HeaderOption,
     LayersOption,
     LotOption,
+    MovedOption,
     OutputOption,
     OverwriteOption,
     RawOption,
@@ -78,20 +79,19 @@ def fit_classifier(
 ) -> None:
     """Learn to label sentences from a file of labelled ones."""
     from polyseme.cli.examples import read_sets
-    from polyseme.cli.fitting import begin, checked_settings, finish, watch
+    from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.classifier import Classifier
     from polyseme.tasks.classifier_network import ClassifierSettings
     from polyseme.tasks.features import FeatureCache
-    from polyseme.tasks.fit import FitSettings
 
     checkpoint = begin(output, plot, resume, overwrite)
     chosen: dict[str, Any] = {"kind": kind, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
-    tables = {"classifier": (ClassifierSettings, chosen), "fit": (FitSettings, {"seed": seed})}
+    tables = {"classifier": (ClassifierSettings, chosen), "fit": fit_table(Classifier, seed)}
     own, fitting = checked_settings(settings or [], tables)
     known, held = read_sets(train, dev, held_out, _wanted(text, label, header, coarse, raw))
     with working("opening encoders"):
         classifier = Classifier(
-            encoder,
+            encoders(encoder),
             words=words,
             settings=own,
             fit_settings=fitting,
@@ -113,7 +113,7 @@ def predict_labels(
     text: Annotated[str | None, typer.Option(help="The text is this column: a name, or a number from 1.")] = None,
     header: HeaderOption = None,
     form: FormOption = None,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     device: DeviceOption = "cpu",
 ) -> None:
@@ -141,7 +141,7 @@ def evaluate_classifier(
     header: HeaderOption = None,
     coarse: CoarseOption = False,
     raw: RawOption = False,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     json: JsonOption = None,
     device: DeviceOption = "cpu",

@@ -10,9 +10,13 @@ import typer
 EncoderOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="ELMo (english is the one that ships), a transformer, a vector file; may be given several times. "
-        "None: no contextual vectors."
+        help="ELMo, a transformer, a vector file; may be given several times; none for no contextual vectors. "
+        "[default: the model that ships]",
+        show_default=False,
     ),
+]
+MovedOption = Annotated[
+    list[str] | None, typer.Option("--encoder", help="Where its encoder is now, if it has moved; once for each.")
 ]
 WordsOption = Annotated[Path | None, typer.Option(help="Static word vectors beside them, as GloVe's.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The new folder.")]

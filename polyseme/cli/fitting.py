@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from polyseme.tasks.fit import Report
     from polyseme.tasks.model import TaskModel
 
+SHIPPED = "english"
+NOTHING = "none"
 _EVERY = 0.1  # seconds between two drawings
 
 
@@ -38,6 +40,20 @@ def begin(output: Path, plot: Path | None, resume: bool, overwrite: bool) -> Pat
     if checkpoint.exists() and not resume:
         raise OutputError(f"{checkpoint} holds an interrupted run; say --resume to go on, or --overwrite to forget it")
     return checkpoint
+
+
+def encoders(given: Sequence[str] | None) -> list[str]:
+    """What `--encoder` means: the model that ships where it is left out, and nothing for ``none``."""
+    if not given:
+        return [SHIPPED]
+    if len(given) > 1 and NOTHING in given:
+        raise ConfigError(f"--encoder {NOTHING} says that there are no contextual vectors; leave it or the others out")
+    return [] if NOTHING in given else list(given)
+
+
+def fit_table(model: type[TaskModel[Any, Any]], seed: int) -> tuple[type[Any], dict[str, Any]]:
+    """The table of settings of a model's fit, for `checked_settings`."""
+    return type(model.default_fit), {**dataclasses.asdict(model.default_fit), "seed": seed}
 
 
 def checked_settings(typed: Iterable[str], tables: Mapping[str, tuple[type[Any], dict[str, Any]]]) -> list[Any]:

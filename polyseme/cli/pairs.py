@@ -18,6 +18,7 @@ from polyseme.cli.fit_options import (
     HeaderOption,
     LayersOption,
     LotOption,
+    MovedOption,
     OutputOption,
     OverwriteOption,
     RawOption,
@@ -77,21 +78,20 @@ def fit_pairs(
 ) -> None:
     """Learn what is to be said of two sentences, a label or a number, from a file of pairs."""
     from polyseme.cli.examples import read_sets
-    from polyseme.cli.fitting import begin, checked_settings, finish, watch
+    from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features import FeatureCache
-    from polyseme.tasks.fit import FitSettings
     from polyseme.tasks.pairs import Pairs
     from polyseme.tasks.pairs_network import PairsSettings
 
     checkpoint = begin(output, plot, resume, overwrite)
     answer = "number" if numbers else "label"
     chosen: dict[str, Any] = {"answer": answer, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
-    tables = {"pairs": (PairsSettings, chosen), "fit": (FitSettings, {"seed": seed})}
+    tables = {"pairs": (PairsSettings, chosen), "fit": fit_table(Pairs, seed)}
     own, fitting = checked_settings(settings or [], tables)
     known, held = read_sets(train, dev, held_out, _wanted((first, second), label, own.answer, header, raw))
     with working("opening encoders"):
         model = Pairs(
-            encoder,
+            encoders(encoder),
             words=words,
             settings=own,
             fit_settings=fitting,
@@ -114,7 +114,7 @@ def predict_pairs(
     header: HeaderOption = None,
     raw: RawOption = False,
     form: FormOption = None,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     device: DeviceOption = "cpu",
 ) -> None:
@@ -142,7 +142,7 @@ def evaluate_pairs(
     label: LabelOption = None,
     header: HeaderOption = None,
     raw: RawOption = False,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     json: JsonOption = None,
     device: DeviceOption = "cpu",

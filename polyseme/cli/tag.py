@@ -16,6 +16,7 @@ from polyseme.cli.fit_options import (
     EncoderOption,
     FineTuneOption,
     LayersOption,
+    MovedOption,
     OutputOption,
     OverwriteOption,
     ResumeOption,
@@ -81,16 +82,15 @@ def fit_tagger(
     device: DeviceOption = "cpu",
 ) -> None:
     """Learn to label words from a file of labelled sentences."""
-    from polyseme.cli.fitting import begin, checked_settings, finish, watch
+    from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features import FeatureCache
-    from polyseme.tasks.fit import FitSettings
     from polyseme.tasks.tagger import Tagger
     from polyseme.tasks.tagger_network import TaggerSettings
     from polyseme.text.conll import Labels
 
     checkpoint = begin(output, plot, resume, overwrite)
     chosen: dict[str, Any] = {"where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
-    tables = {"tagger": (TaggerSettings, chosen), "fit": (FitSettings, {"seed": seed})}
+    tables = {"tagger": (TaggerSettings, chosen), "fit": fit_table(Tagger, seed)}
     own, fitting = checked_settings(settings or [], tables)
     wanted = Labels(column, feature, word_column)
     known, held = _read(train, wanted), _read(dev, wanted) if dev else []
@@ -101,7 +101,7 @@ def fit_tagger(
         known, held = known[:cut], known[cut:]
     with working("opening encoders"):
         tagger = Tagger(
-            encoder,
+            encoders(encoder),
             words=words,
             settings=own,
             fit_settings=fitting,
@@ -126,7 +126,7 @@ def predict_tags(
         str | None,
         typer.Option("--format", help="text, json or conll. [default: text on a terminal, else json]"),
     ] = None,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     device: DeviceOption = "cpu",
 ) -> None:
@@ -151,7 +151,7 @@ def evaluate_tagger(
     column: ColumnOption = None,
     feature: FeatureOption = None,
     word_column: WordColumnOption = None,
-    encoder: EncoderOption = None,
+    encoder: MovedOption = None,
     words: WordsOption = None,
     json: JsonOption = None,
     device: DeviceOption = "cpu",

@@ -11,6 +11,7 @@ from polyseme.tasks.classifier_network import AttentionNetwork, ClassifierSettin
 from polyseme.tasks.example_model import ExampleModel
 from polyseme.tasks.example_task import ExampleNetwork, Readable
 from polyseme.tasks.examples import Example, ExampleSet, check_single
+from polyseme.tasks.fit import FitSettings
 from polyseme.tasks.goals import Classes, as_labels
 from polyseme.tasks.metrics import ClassScores
 from polyseme.tasks.reading import Reader
@@ -25,6 +26,7 @@ class Classifier(ExampleModel[ClassifierSettings, Classes, ClassScores]):
 
     task = "classifier"
     settings_kind = ClassifierSettings
+    default_fit = FitSettings(rate=2e-3)
     width = 1
 
     @property

@@ -98,7 +98,7 @@ class PooledSet:
     def __init__(self, data: ExampleSet) -> None:
         self.lengths = data.lengths
         groups = list(batches(data.lengths.tolist(), WORD_BUDGET))
-        parts = [pool_words(data.batch(numbers)) for numbers in groups]
+        parts = [pool_words(data.batch(numbers).to("cpu")) for numbers in groups]
         places = torch.argsort(torch.tensor([number for numbers in groups for number in numbers]))
         layers = tuple(torch.cat(each) for each in zip(*(part.layers for part in parts), strict=True))
         words = None if parts[0].words is None else torch.cat([part.words for part in parts if part.words is not None])

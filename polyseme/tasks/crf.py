@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from polyseme.tasks.schemes import Constraints
 
+MOST_AT_ONCE = 1 << 28  # numbers that a GPU may hold for one sum
 FORBIDDEN = -1e30  # its exponential is exactly 0, and unlike infinity it leaves gradients numbers
 
 
@@ -45,11 +46,11 @@ class Crf(nn.Module):
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The logarithm (B,) of the sum over all allowed sequences of the exponentials of their scores."""
         start, between, end = self._scores()
-        total = start + emissions[:, 0]
-        for step in range(1, emissions.shape[1]):
-            further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + emissions[:, step]
-            total = torch.where(mask[:, step, None], further, total)
-        return torch.logsumexp(total + end, dim=1)
+        _, steps, count = emissions.shape
+        first = start + emissions[:, 0]
+        if steps == 1 or not emissions.is_cuda or emissions.numel() * count * count > MOST_AT_ONCE:
+            return torch.logsumexp(_word_by_word(first, between, emissions, mask) + end, dim=1)
+        return torch.logsumexp(first.unsqueeze(2) + _two_by_two(between, emissions, mask) + end, dim=(1, 2))
 
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability (B, T, K) of each label of each word, over all allowed sequences."""
@@ -81,3 +82,25 @@ class Crf(nn.Module):
             self.between.masked_fill(self.forbidden_between, FORBIDDEN),
             self.end.masked_fill(self.forbidden_end, FORBIDDEN),
         )
+
+
+def _word_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+    """From the first words' scores (B, K) to those (B, K) of all ways to each label of the last words."""
+    for step in range(1, emissions.shape[1]):
+        further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + emissions[:, step]
+        total = torch.where(mask[:, step, None], further, total)
+    return total
+
+
+def _two_by_two(between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+    """The scores (B, K, K) of all ways from each label of the first words to each of the last.
+
+    Neighbours are joined, then pairs of neighbours, and so on: more work, but few steps, which a GPU likes better.
+    """
+    idle = torch.full_like(between, FORBIDDEN).fill_diagonal_(0.0)  # beyond the end a label stays what it is
+    ways = torch.where(mask[:, 1:, None, None], between + emissions[:, 1:, None, :], idle)
+    while ways.shape[1] > 1:
+        if ways.shape[1] % 2:
+            ways = torch.cat([ways, idle.expand(len(ways), 1, -1, -1)], dim=1)
+        ways = torch.logsumexp(ways[:, ::2].unsqueeze(4) + ways[:, 1::2].unsqueeze(2), dim=3)
+    return ways[:, 0]

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from polyseme.errors import ConfigError
 from polyseme.tasks.average import Average
 from polyseme.tasks.checkpoint import Checkpoint, Progress
+from polyseme.tasks.processor import quick_on_cpu
 from polyseme.tasks.settings import check_range
 
 
@@ -26,7 +27,9 @@ class FitSettings:
     """How a task is fitted.
 
     Attributes:
-        epochs: At most so many passes over the training set; without a dev set, exactly so many.
+        epochs: At most so many; without a dev set, exactly so many.
+        epoch_steps: Steps of an epoch at least. An epoch is one pass over the training set, and over a small one as
+            many as that takes: it would be judged too often else, and given up too early.
         patience: Epochs without a better score on the dev set after which the loop ends.
         batch_size: Sentences a step.
         rate: Adam's learning rate.
@@ -41,8 +44,9 @@ class FitSettings:
         seed: Of everything that is drawn at random.
     """
 
-    epochs: int = 40
-    patience: int = 6
+    epochs: int = 30
+    epoch_steps: int = 100
+    patience: int = 5
     batch_size: int = 32
     rate: float = 1e-3
     decay: float = 0.5
@@ -55,7 +59,7 @@ class FitSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "patience", "batch_size", "decay_after"):
+        for name in ("epochs", "epoch_steps", "patience", "batch_size", "decay_after"):
             check_range(self, name, 1, math.inf)
         for name in ("rate", "encoder_rate", "weight_decay"):
             check_range(self, name, 0, 10)
@@ -85,7 +89,7 @@ class Task(Protocol):
         ...
 
     def batches(self, lot: np.random.Generator) -> Sequence[Any]:
-        """One pass over the training set, in an order that is drawn by lot."""
+        """One pass over the training set, in an order that is drawn by lot; one batch at least."""
         ...
 
     def loss(self, batch: Any) -> Tensor:  # noqa: ANN401 - one of its own batches
@@ -140,12 +144,12 @@ def fit(task: Task, settings: FitSettings, checkpoint: Checkpoint | None = None)
             average.follow()
             if report.step < report.steps:
                 yield report
-        with average.in_place():
+        with average.in_place(), quick_on_cpu():
             score = task.score()
             _take(progress, score, network)
         if checkpoint:
             checkpoint.save(progress, network, optimizer, average)
-        assert report is not None, "a training set has batches"
+        assert report is not None
         yield Report(
             *(report.epoch, report.step, report.steps, report.loss, score),
             *(progress.best, progress.best_epoch, _is_over(progress, settings)),
@@ -175,13 +179,13 @@ def length_batches(lengths: np.ndarray, size: int, lot: np.random.Generator) -> 
 
 
 def _epoch(task: Task, optimizer: torch.optim.Optimizer, progress: Progress, settings: FitSettings) -> Iterator[Report]:
-    batches = task.batches(np.random.default_rng([settings.seed, progress.epoch]))
+    batches = _passes(task, np.random.default_rng([settings.seed, progress.epoch]), settings.epoch_steps)
     device = next(task.network.parameters()).device
     devices = [device.index or 0] if device.type == "cuda" else []
     total = 0.0
     for number, batch in enumerate(batches, start=1):
         lot = np.random.SeedSequence([settings.seed, progress.epoch, number])
-        with torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices), quick_on_cpu():
             torch.manual_seed(int(lot.generate_state(1, np.uint64)[0] >> 1))
             total += _step(task, batch, optimizer, settings)
         if not math.isfinite(total):
@@ -190,6 +194,12 @@ def _epoch(task: Task, optimizer: torch.optim.Optimizer, progress: Progress, set
                 f"{settings.rate:g} may help"
             )
         yield Report(progress.epoch, number, len(batches), total / number, None, progress.best, progress.best_epoch)
+
+
+def _passes(task: Task, lot: np.random.Generator, least: int) -> list[Any]:
+    """The batches of an epoch: a pass, or as many as give so many steps."""
+    batches = list(task.batches(lot))
+    return batches + [batch for _ in range(-(-least // len(batches)) - 1) for batch in task.batches(lot)]
 
 
 def _step(task: Task, batch: Any, optimizer: torch.optim.Optimizer, settings: FitSettings) -> float:  # noqa: ANN401

@@ -58,6 +58,7 @@ class TaskModel(ABC, Generic[S, N]):
 
     task: ClassVar[str]  # what its folder calls it
     settings_kind: ClassVar[type[Any]]
+    default_fit: ClassVar[FitSettings] = FitSettings()
     best_score_: float | None = None
     best_epoch_: int = 0
 
@@ -72,7 +73,7 @@ class TaskModel(ABC, Generic[S, N]):
         device: str | torch.device = "cpu",
     ) -> None:
         self.settings = cast("S", settings or self.settings_kind())
-        self.fit_settings = fit_settings or FitSettings()
+        self.fit_settings = fit_settings or self.default_fit
         self.cache = cache or FeatureCache()
         self.device = device
         self.sources = [Source.open(one, device) for one in _several(encoder)]

@@ -10,6 +10,7 @@ import numpy as np
 from polyseme.errors import ConfigError
 from polyseme.tasks.example_model import ExampleModel
 from polyseme.tasks.examples import Example, check_pairs
+from polyseme.tasks.fit import FitSettings
 from polyseme.tasks.goals import Classes, Goal, Scale, as_labels, as_numbers
 from polyseme.tasks.metrics import ClassScores, NumberScores
 from polyseme.tasks.pairs_network import PairsNetwork, PairsSettings
@@ -25,6 +26,7 @@ class Pairs(ExampleModel[PairsSettings, Goal, ClassScores | NumberScores]):
 
     task = "pair model"
     settings_kind = PairsSettings
+    default_fit = FitSettings(rate=2e-3)
     width = 2
 
     @property

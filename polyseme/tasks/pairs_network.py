@@ -5,13 +5,14 @@ Shapes: B pairs, T words of the longest sentence, K numbers of the answer, D dim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from polyseme.tasks.example_task import ExampleNetwork
+from polyseme.tasks.mixing import MixSettings
 from polyseme.tasks.pooling import align, max_pool, mean_pool
 from polyseme.tasks.reading import Inputs, Reader
 from polyseme.tasks.settings import check_choice, check_range
@@ -27,13 +28,15 @@ class PairsSettings(StackSettings):
         cells: Of each direction of each LSTM layer, the one that reads what was compared among them.
         layers: LSTM layers before the comparison.
         dropout: On word vectors and spellings, on what every LSTM layer gives, and between the layers after them.
+        mix: What is made of the encoders' layers.
         hidden: Of what is compared, and of the layer before the answer.
     """
 
     answer: Literal["label", "number"] = "label"
     cells: int = 100
     layers: int = 1
-    dropout: float = 0.4
+    dropout: float = 0.2
+    mix: MixSettings = field(default_factory=lambda: MixSettings(dropout=0.2))
     hidden: int = 100
 
     def __post_init__(self) -> None:

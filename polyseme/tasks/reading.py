@@ -36,7 +36,7 @@ class Inputs:
 
     lengths: Tensor  # (B,) on the CPU
     mask: Tensor  # (B, T): true where there is a word
-    layers: tuple[Tensor, ...]  # (B, L, T, D) of each frozen encoder
+    layers: tuple[Tensor, ...]  # (B, L, T, D) of each frozen encoder, rounded as the cache rounds until they are moved
     encoded: tuple[Batch, ...]  # what each encoder that learns reads
     words: Tensor | None  # (B, T, D) static vectors
     places: Tensor  # (B, T) which distinct word stands there
@@ -44,9 +44,11 @@ class Inputs:
     spelling_lengths: Tensor  # (U,)
 
     def to(self, device: torch.device | str) -> Inputs:
-        """The same on another device; lengths steer loops and stay where they are."""
-        changes = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
-        return replace(self, **{**changes, "lengths": self.lengths})
+        """The same on another device, vectors as float32; lengths steer loops and stay where they are."""
+        moved = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
+        layers = tuple(part.float() for part in moved["layers"])
+        words = None if moved["words"] is None else moved["words"].float()
+        return replace(self, **{**moved, "lengths": self.lengths, "layers": layers, "words": words})
 
 
 class Reader:
@@ -126,7 +128,7 @@ class Dataset:
 
 def _pad(arrays: Sequence[np.ndarray], steps: int) -> Tensor:
     """Arrays (words, layers, dim) as one tensor (B, L, T, D)."""
-    padded = np.zeros((len(arrays), steps, *arrays[0].shape[1:]), dtype=np.float32)
+    padded = np.zeros((len(arrays), steps, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
     for row, array in enumerate(arrays):
         padded[row, : len(array)] = array
     return torch.from_numpy(padded).transpose(1, 2)

@@ -59,12 +59,12 @@ class Source:
                 f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
             )
         place = Path(shipped.resolve(self.path))
-        if not place.exists():
-            raise ConfigError(f"{self.path} is not on this disk, so it cannot be bundled; fetch its folder first")
         backend = backend_of(place)
         if backend is ELMO:
             native.save(open_model(place), folder)
             return folder.name
+        if not place.exists():
+            raise ConfigError(f"{self.path} is not on this disk, so it cannot be bundled; fetch its folder first")
         folder.mkdir()
         if backend is STATIC:
             _copy([place, recognise(place).vocabulary], folder)

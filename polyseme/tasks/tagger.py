@@ -11,7 +11,7 @@ import numpy as np
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import FormatError, InputError
 from polyseme.tasks.examples import answer_in_order
-from polyseme.tasks.fit import Report
+from polyseme.tasks.fit import FitSettings, Report
 from polyseme.tasks.labels import LabelledSentences, LabelSet
 from polyseme.tasks.model import TaskModel
 from polyseme.tasks.reading import Inputs, Item, Reader
@@ -32,6 +32,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
 
     task = "tagger"
     settings_kind = TaggerSettings
+    default_fit = FitSettings(rate=3e-3, batch_size=16)
     labels_: LabelSet
 
     def fit(
@@ -63,6 +64,8 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
             checkpoint: A folder in which every epoch is saved, and from which a killed run goes on.
         """
         train = LabelledSentences.of(sentences, labels, "training").without_empty()
+        if len(train) and train.labels == train.sentences:
+            raise InputError("the labels of the training set are its words; is this the column of the labels?")
         known = LabelSet.learn(train.labels)
         held = LabelledSentences.of(*dev, "dev").without_empty() if dev else None
         if held is not None:

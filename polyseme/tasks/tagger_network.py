@@ -20,6 +20,7 @@ class TaggerSettings(StackSettings):
     """What a tagger is made of: a stack, whose settings these are."""
 
     cells: int = 128
+    layers: int = 1
 
 
 class TaggerNetwork(StackNetwork):

@@ -24,7 +24,7 @@ from .labelled import opinions
 
 SMALL = ClassifierSettings(cells=10, hidden=10, dropout=0.1, mix=MixSettings(dropout=0.1))
 SMALL = dataclasses.replace(SMALL, spelling=SpellingSettings(dim=8, filters=12))
-QUICK = FitSettings(epochs=10, rate=0.01, batch_size=12, patience=8, average=0.5)
+QUICK = FitSettings(epochs=10, epoch_steps=1, rate=0.01, batch_size=12, patience=8, average=0.5)
 SHORT = dataclasses.replace(QUICK, epochs=2)
 TRAIN, DEV, TEST = opinions(100, 0), opinions(20, 1), opinions(30, 2)
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyseme.tasks.crf import Crf
+from polyseme.tasks.crf import Crf, _two_by_two, _word_by_word
 from polyseme.tasks.schemes import Constraints, constraints, inside_labels, read_spans, write_spans
 
 LABELS = {"plain": ["A", "B", "C"], "BIOES": list(inside_labels(["X"]))}
@@ -123,3 +123,21 @@ def test_labels_that_nothing_leads_to_leave_gradients_numbers():
     assert emissions.grad is not None
     assert torch.isfinite(emissions.grad).all()
     assert crf.decode(emissions, torch.ones(1, 3, dtype=torch.bool)) == [[0, 0, 0]]
+
+
+@cases
+@settings(max_examples=30, deadline=None)
+def test_joining_words_two_by_two_as_on_a_gpu_gives_the_same_sums_and_gradients(scheme, lengths, seed):
+    crf = make(scheme, seed)
+    emissions, mask = batch([*lengths, 9], len(LABELS[scheme]), seed)
+    results = []
+    for is_tree in (False, True):
+        scores, (start, between, end) = emissions.clone().requires_grad_(), crf._scores()
+        first = start + scores[:, 0]
+        ways = first.unsqueeze(2) + _two_by_two(between, scores, mask) if is_tree else None
+        last = _word_by_word(first, between, scores, mask) if ways is None else torch.logsumexp(ways, dim=1)
+        totals = torch.logsumexp(last + end, dim=1)
+        weights = [scores, crf.start, crf.between, crf.end]
+        results.append([totals, *torch.autograd.grad(totals.sum(), weights)])
+    for one, other in zip(*results, strict=True):
+        assert torch.allclose(one, other, atol=1e-9)

@@ -22,6 +22,7 @@ def quick(kind):
         *(f"{kind}.{name}" for name in names),
         "fit.rate=0.02",
         "fit.epochs=6",
+        "fit.epoch_steps=1",
         "fit.batch_size=10",
         "fit.average=0.5",
     ]
@@ -66,6 +67,7 @@ def files(tmp_path):
     (tmp_path / "one.txt").write_text("a b\na c\n")
 
 
+BARE = ("--encoder", "none")
 CLASSIFY = ("classify", "fit", "train.txt", "-o", "opinion", *quick("classifier"))
 FEW = ("--set", "fit.epochs=2")
 PAIRS = ("pairs", "fit", "train.tsv", "-o", "claim", "--label", "judged", *quick("pairs"))
@@ -127,7 +129,7 @@ def test_pairs_from_a_file_to_answers_and_a_score(call):
 
 
 def test_numbers_of_pairs(call):
-    numbers = ("pairs", "fit", "train.tsv", "-o", "related", "--numbers", *quick("pairs"))
+    numbers = ("pairs", "fit", "train.tsv", "-o", "related", "--numbers", *quick("pairs"), *BARE)
     status, _, err = call(*numbers, "--dev", "dev.tsv", *FEW)
     assert status == 0, err
     assert "dev Pearson" in err
@@ -154,10 +156,10 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(fit, "_step", killed)
-        status, _, err = call(*CLASSIFY, "--dev", "dev.txt", *FEW)
+        status, _, err = call(*CLASSIFY, *BARE, "--dev", "dev.txt", *FEW)
     assert status == 130
     assert "the same command with --resume goes on after the last epoch" in err
-    status, _, err = call(*CLASSIFY, "--dev", "dev.txt", "--resume", *FEW)
+    status, _, err = call(*CLASSIFY, *BARE, "--dev", "dev.txt", "--resume", *FEW)
     assert status == 0
     assert "epoch 1:" not in err
     assert "epoch 2:" in err
@@ -190,10 +192,10 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*CLASSIFY, "--dev", "dev.txt", "--held-out", "0.1"], "--dev and --held-out both say"),
         ([*CLASSIFY, "--set", "classifier.dropuot=0.1"], "has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*CLASSIFY, "--kind", "liner"], "kind must be one of lstm, linear, not 'liner'. Did you mean 'linear'?"),
-        ([*CLASSIFY, "--kind", "linear"], "there are none: give an encoder or word vectors"),
-        ([*CLASSIFY, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
-        ([*CLASSIFY, "--dev", "one.txt"], "the dev set has none of the labels that were learned"),
-        (["classify", "fit", "one.txt", "-o", "opinion"], "all labels in training are 'a'"),
+        ([*CLASSIFY, *BARE, "--kind", "linear"], "there are none: give an encoder or word vectors"),
+        ([*CLASSIFY, *BARE, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
+        ([*CLASSIFY, *BARE, "--dev", "one.txt"], "the dev set has none of the labels that were learned"),
+        (["classify", "fit", "one.txt", "-o", "opinion", *BARE], "all labels in training are 'a'"),
         (["classify", "fit", "missing.txt", "-o", "opinion"], "missing.txt: no such file"),
         (["classify", "predict", "text.txt", "text.txt"], "text.txt is no fitted classifier"),
         (["classify", "predict", TINY, "text.txt"], "should be a 'polyseme classifier' of version 1"),

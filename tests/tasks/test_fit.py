@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import platform
 from itertools import islice
 
 import numpy as np
@@ -13,7 +14,7 @@ from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.tasks.checkpoint import Checkpoint
 from polyseme.tasks.fit import FitSettings, Score, fit, length_batches
 
-SETTINGS = FitSettings(epochs=6, patience=2, batch_size=4, rate=0.05, average=0)
+SETTINGS = FitSettings(epochs=6, epoch_steps=1, patience=2, batch_size=4, rate=0.05, average=0)
 
 
 class Line:
@@ -50,6 +51,36 @@ def test_every_step_is_reported_and_the_score_at_the_end_of_an_epoch():
     assert [(report.epoch, report.step) for report in reports] == [(e, s) for e in (1, 2, 3) for s in range(1, 6)]
     assert [report.score.value for report in reports if report.score] == [0.1, 0.2, 0.3]
     assert [report.is_last for report in reports] == [False] * 14 + [True]
+
+
+def test_an_epoch_over_a_small_set_is_several_passes_in_different_orders():
+    orders = []
+
+    class Watched(Line):
+        def batches(self, lot):
+            orders.append(np.concatenate(super().batches(lot)).tolist())
+            return super().batches(lot)
+
+    reports = list(fit(Watched([0.1]), dataclasses.replace(SETTINGS, epochs=1, epoch_steps=12)))
+    assert [report.step for report in reports] == list(range(1, 16))  # three passes of five steps
+    assert all(sorted(order) == list(range(20)) for order in orders)
+    assert len({tuple(order) for order in orders}) == len(orders) == 3
+
+
+def test_what_is_switched_off_for_a_step_is_on_again_after_it():
+    before = torch.backends.mkldnn.enabled
+    seen = []
+
+    class Watched(Line):
+        def loss(self, batch):
+            seen.append(torch.backends.mkldnn.enabled)
+            raise ConfigError("on purpose")
+
+    with pytest.raises(ConfigError, match="on purpose"):
+        list(fit(Watched([0.1]), SETTINGS))
+    is_arm = platform.machine().lower() in ("aarch64", "arm64")
+    assert seen == [before and not is_arm]
+    assert torch.backends.mkldnn.enabled == before
 
 
 def test_it_ends_when_patience_does_and_the_best_weights_are_kept():

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from polyseme import cli
+from polyseme.cli import fitting
 from polyseme.tasks import fit
+from polyseme.tasks.schemes import convert
 
 from .labelled import people
 
@@ -19,6 +21,7 @@ SETTINGS = (
     "fit.rate=0.03",
     "fit.average=0",
     "fit.epochs=8",
+    "fit.epoch_steps=1",
     "fit.batch_size=12",
 )
 QUICK = [part for setting in SETTINGS for part in ("--set", setting)]
@@ -61,6 +64,7 @@ def files(tmp_path):
 
 
 FIT = ("tag", "fit", "train.conll", "-o", "ner", *QUICK)
+BARE = ("--encoder", "none")
 
 
 def test_from_a_file_to_labels_and_a_score(call, tmp_path):
@@ -99,7 +103,7 @@ def test_from_a_file_to_labels_and_a_score(call, tmp_path):
 
 
 def test_labels_that_are_no_entities(call):
-    status, _, err = call("tag", "fit", "pos.conll", "-o", "pos", *QUICK, "--held-out", "0.2")
+    status, _, err = call("tag", "fit", "pos.conll", "-o", "pos", *QUICK, *BARE, "--held-out", "0.2")
     assert status == 0, err
     assert "dev accuracy" in err
     _, out, _ = call("tag", "predict", "pos", "text.txt", "--format", "text")
@@ -108,9 +112,31 @@ def test_labels_that_are_no_entities(call):
     assert out == "accuracy 100.0 % of 40 words\n"
 
 
+def test_files_as_conll_2003_published_them_need_no_options(call, tmp_path, monkeypatch):
+    monkeypatch.setattr(fitting, "SHIPPED", TINY)
+    for number, name in enumerate(("eng.train", "eng.testa", "eng.testb")):
+        sentences, labels = people(80 if number == 0 else 20, number)
+        rows = [
+            "\n".join(f"{word} NN I-NP {label}" for word, label in zip(words, convert(row, "IOB1"), strict=True))
+            for words, row in zip(sentences, labels, strict=True)
+        ]
+        documents = "\n\n-DOCSTART- -X- O O\n\n".join("\n\n".join(rows[n : n + 7]) for n in range(0, len(rows), 7))
+        (tmp_path / name).write_text(f"-DOCSTART- -X- -X- O\n\n{documents}\n\n")
+    status, _, err = call("tag", "fit", "eng.train", "--dev", "eng.testa", "-o", "ner", *QUICK)
+    assert status == 0, err
+    config = json.loads((tmp_path / "ner" / "config.json").read_text())
+    assert config["learned"]["scheme"] == "IOB1"
+    assert [source["name"] for source in config["sources"]["encoder"]] == ["tiny"]
+    status, out, err = call("tag", "evaluate", "ner", "eng.testb", "--json", "-")
+    assert status == 0, err
+    assert json.loads(out)["entities"]["all"]["f1"] > 0.9
+    _, out, _ = call("tag", "predict", "ner", "text.txt", "--format", "conll")
+    assert out.splitlines()[:2] == ["Ada\tI-PER", "Smith\tI-PER"]
+
+
 def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
     step, count = fit._step, 0
-    brief = (*FIT, "--dev", "dev.conll", "--set", "fit.epochs=3")
+    brief = (*FIT, *BARE, "--dev", "dev.conll", "--set", "fit.epochs=3")
 
     def killed(*arguments):
         nonlocal count
@@ -153,11 +179,12 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*FIT, "--set", "tagger.dropuot=0.1"], "tagger has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*FIT, "--set", "cells=3"], "its name beginning with tagger. or fit."),
         ([*FIT, "--where", "middle"], "where must be one of input, output, both, taglm"),
-        ([*FIT, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
+        ([*FIT, *BARE, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
         ([*FIT, "--encoder", "nowhere"], "nowhere does not exist"),
+        ([*FIT, *BARE, "--encoder", TINY], "leave it or the others out"),
         ([*FIT, "--resume", "--overwrite"], "say one of them"),
         ([*FIT, "--plot", "layers.jpg"], "a picture's name ends in"),
-        (["tag", "fit", "words.conll", "-o", "ner"], "all labels in training are 'O'"),
+        (["tag", "fit", "words.conll", "-o", "ner", *BARE], "all labels in training are 'O'"),
         (["tag", "fit", "missing.conll", "-o", "ner"], "missing.conll: no such file"),
         (["tag", "fit", "train.conll", "-o", "no/ner"], "there is no folder no"),
         (["tag", "fit", "train.conll", "-o", "cache"], "cache exists already"),

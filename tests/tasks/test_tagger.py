@@ -26,7 +26,7 @@ from .labelled import people
 
 SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=SpellingSettings(dim=8, filters=12))
 SMALL = dataclasses.replace(SMALL, mix=MixSettings(dropout=0.1))
-QUICK = FitSettings(epochs=8, rate=0.03, batch_size=16, patience=8, average=0)
+QUICK = FitSettings(epochs=8, epoch_steps=1, rate=0.03, batch_size=16, patience=8, average=0)
 BRIEF = dataclasses.replace(QUICK, epochs=1)
 TRAIN, DEV, TEST = people(60, 0), people(20, 1), people(30, 2)
 
@@ -81,7 +81,7 @@ def test_word_vectors_stand_beside():
 
 
 def test_no_sequence_is_predicted_that_the_scheme_forbids():
-    tagger = make(fit=FitSettings(epochs=1, rate=0.0)).fit(*TRAIN)
+    tagger = make(fit=FitSettings(epochs=1, epoch_steps=1, rate=0.0)).fit(*TRAIN)
     with torch.no_grad():
         for weight in tagger.network.parameters():
             weight.normal_(std=2.0)
@@ -321,7 +321,8 @@ def test_words_without_a_label_have_the_label_of_none():
         ([[], []], [[], []], "the training set is empty"),
         ([], [], "the training set is empty"),
         (["a bare string"], [["X"]], "a bare string"),
-        ([[str(n) for n in range(1500)]], [[str(n) for n in range(1500)]], "is this the column of the labels"),
+        ([[str(n) for n in range(1500)]], [[f"x{n}" for n in range(1500)]], "training has 1,500 different labels"),
+        ([["a", "b"]], [["a", "b"]], "the labels of the training set are its words"),
     ],
 )
 def test_training_sets_that_make_no_sense_are_refused(sentences, labels, message):
