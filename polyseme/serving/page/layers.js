@@ -5,7 +5,6 @@ import { comparisonOf, mainLayer, mainModel, page, show, stops } from "./store.j
 
 const STEP = 1100; // milliseconds on each layer while it plays
 const FEW = 5; // layers whose names find room under the slider
-let playing = null;
 
 /** What a layer of a model is called. */
 export function layerName(model, layer) {
@@ -30,8 +29,8 @@ export function drawLayers() {
   slider.value = String(at);
   slider.setAttribute("aria-valuetext", layerName(model, all[at]));
   [...byId("stops").children].forEach((name, number) => name.classList.toggle("here", number === at));
-  byId("play").textContent = playing ? "❚❚" : "▶";
-  byId("play").setAttribute("aria-label", playing ? "Stop" : "Play from the first layer up");
+  byId("play").textContent = page.playing ? "❚❚" : "▶";
+  byId("play").setAttribute("aria-label", page.playing ? "Stop" : "Play from the first layer up");
 }
 
 function build(model, all) {
@@ -54,20 +53,17 @@ function go(layer) {
 }
 
 function stop() {
-  clearTimeout(playing);
-  playing = null;
+  clearTimeout(page.playing);
+  page.playing = null;
 }
 
 /** From the spelling up, a layer at a time. */
 export function play() {
-  if (playing) {
-    stop();
-    return drawLayers();
-  }
+  if (page.playing) return go(mainLayer());
   const layers = stops(mainModel()).filter((layer) => layer !== "mean");
   const next = () => {
     const layer = layers.shift();
-    playing = layers.length ? setTimeout(next, STEP) : null;
+    page.playing = layers.length ? setTimeout(next, STEP) : null;
     show({ layer });
   };
   next();

@@ -6,15 +6,17 @@ import { change, page, show, wordsOf } from "./store.js";
 import { locate } from "./text.js";
 
 const rows = new Map(); // of sentence numbers: what was drawn, and the element
-let editing = null;
+let editing = null; // {number, text} of the sentence in which somebody types
 
 /** Draws the rows that changed; a row in which somebody types is left alone. */
 export function drawSentences() {
   const { sentences, use } = page.state;
+  if (editing && sentences[editing.number]?.text !== editing.text) editing = null; // it is another one now
   sentences.forEach((sentence, number) => {
     const known = [wordsOf(sentence.text), page.labels.get(sentence.text)];
-    const drawn = JSON.stringify([sentence, number === use, number === editing, ...known]);
-    if (rows.get(number)?.drawn !== drawn) place(number, drawn, number === editing ? editor(number) : row(number));
+    const typing = number === editing?.number;
+    const drawn = JSON.stringify(typing ? number : [sentence, number === use, ...known]);
+    if (rows.get(number)?.drawn !== drawn) place(number, drawn, typing ? editor(number) : row(number));
   });
   for (const number of [...rows.keys()].filter((number) => number >= sentences.length)) {
     rows.get(number).element.remove();
@@ -96,7 +98,7 @@ function walk(event, number, position, length) {
 }
 
 function open(number) {
-  editing = number;
+  editing = { number, text: page.state.sentences[number].text };
   drawSentences();
   byId(`text-${number}`).focus();
 }

@@ -25,6 +25,7 @@ export const page = {
   /** @type {{of: string, neighbours: object, expected: object|null}|null} */ closer: null,
   /** @type {Problem|null} */ problem: null,
   busy: true,
+  /** @type {number|null} */ playing: null, // the timer of the next layer
 };
 
 export const wordsOf = (text) => page.words.get(text);
@@ -136,7 +137,7 @@ async function load(signal) {
   render();
   await Promise.all(page.models.filter((model) => model !== main).map((model) => compare(model, signal)));
   render();
-  await Promise.all([lookCloser(signal), tag(signal)]);
+  await Promise.all([page.playing ? null : lookCloser(signal), tag(signal)]);
 }
 
 async function learnWords(signal) {
