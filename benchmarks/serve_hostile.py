@@ -91,7 +91,7 @@ def measure_hostile(server, cases):
     for _ in range(200):  # so that what is made at first use does not count as growth
         send_bytes(server.port, raw_bytes(generator), 0.05)
     before = server.megabytes
-    raw = Counter(send_bytes(server.port, raw_bytes(generator), 0.2) for _ in range(cases // 5))
+    raw = Counter(send_bytes(server.port, raw_bytes(generator), 0.1) for _ in range(cases // 5))
     between = server.megabytes
     made = from_document(url, cases - cases // 5)
     print(f"bytes: {dict(raw)}")

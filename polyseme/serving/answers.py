@@ -22,8 +22,8 @@ async def as_answer(request: Request, asked: object, answer: Any) -> Response:  
     """Whatever was found, in the form that was asked for."""
     if not isinstance(answer, WordVectors) or not isinstance(asked, WordsAsked):
         return as_json(answer)
-    accepted = request.headers.get("accept", "")
-    form = asked.format or ("float32" if accepted.partition(";")[0].strip() == BINARY else "json")
+    preferred = request.headers.get("accept", "").split(",")[0].partition(";")[0].strip()
+    form = asked.format or ("float32" if preferred == BINARY else "json")
     return await _as_json(answer) if form == "json" else _as_message(answer, form)
 
 

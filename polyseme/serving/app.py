@@ -50,11 +50,12 @@ def create_app(catalogue: Catalogue, settings: ServeSettings | None = None) -> F
     app.add_exception_handler(HTTPException, _answer_http_exception)
     app.add_exception_handler(GoneError, lambda *_: Response(status_code=499))
     _add_routes(app, service)
-    if service.settings.origins:
-        app.add_middleware(
-            CORSMiddleware, allow_origins=service.settings.origins, allow_methods=["*"], allow_headers=["*"]
-        )
     app.add_middleware(Door, service=service)
+    if origins := service.settings.origins:  # around the door, so that pages can read its refusals too
+        shown = ["Retry-After"]
+        app.add_middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=shown
+        )
     app.openapi = lambda: describe(app, service.limits)
     return app
 
@@ -118,7 +119,7 @@ async def _answered(request: Request, asked: M, answer: Callable[[M, Visit], Awa
         return await as_answer(request, asked, await answer(asked, request.scope["visit"]))
     except PolysemeError as error:
         raise invalid(str(error)) from error
-    except (HttpError, GoneError):
+    except HttpError:
         raise
     except Exception as error:
         raise _mistake(error) from None

@@ -8,15 +8,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import polyseme
 from polyseme.backends.elmo import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.encoder import Encoder
 from polyseme.formats import open_model, open_softmax
 from polyseme.lm import LanguageModel
-from polyseme.loading import load
+from polyseme.loading import ELMO, backend_of, load
 from polyseme.serving.batcher import Engine
 from polyseme.serving.faults import missing
 from polyseme.tasks.tagger import Tagger
+
+SHIPPED = Path(polyseme.__file__).parent / "models" / "english"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +101,23 @@ def open_catalogue(
 ) -> Catalogue:
     """Open models and a tagger; a path of None is the model that ships with the package."""
     models: list[ServedModel] = []
-    for path in paths:
+    for given in paths:
+        path = SHIPPED if given is None and SHIPPED.is_dir() else given
         encoder = _open(path, device, precision)
         models.append(ServedModel(_unused(encoder.name, models), encoder, _language_model(path, encoder)))
     opened = Tagger.load(tagger, device=device) if tagger else None
     return Catalogue(models, opened, Path(tagger).resolve().name if tagger else "")
 
 
-def _open(path: str | None, device: str, precision: str) -> Encoder:
-    encoder = load(path, device=device)
-    if precision != "float32" and isinstance(encoder, ElmoEncoder):
-        encoder = load(path, device=device, precision=precision)
-    encoder.eval()
+def _open(path: str | Path | None, device: str, precision: str) -> Encoder:
+    """A model that is ready to embed; a precision other than the usual one is for ELMo alone."""
+    is_elmo = path is not None and backend_of(path) is ELMO
+    encoder = load(path, device=device, **({"precision": precision} if is_elmo else {})).eval()
     encoder.prepare()
     return encoder
 
 
-def _language_model(path: str | None, encoder: Encoder) -> LanguageModel | None:
+def _language_model(path: str | Path | None, encoder: Encoder) -> LanguageModel | None:
     """The head of a model, on top of the weights that are there already."""
     if path is None or not isinstance(encoder, ElmoEncoder) or open_model(path).softmax is None:
         return None

@@ -76,7 +76,7 @@ class Door:
         if self._service.draining:
             return HttpError(503, "draining", "the server is about to stop", headers={"Retry-After": "5"})
         guarded = path.startswith("/v1/") or path == "/metrics"
-        if guarded and self._key is not None and scope["method"] != "OPTIONS" and not self._has_key(scope):
+        if guarded and self._key is not None and not self._has_key(scope):
             return HttpError(
                 401, "unauthorized", "show the key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
             )

@@ -11,14 +11,14 @@ import numpy as np
 from polyseme.embedding.layers import choose, pool
 from polyseme.errors import ConfigError
 from polyseme.formats.vectors.search import unit
-from polyseme.lm import LanguageModel
 from polyseme.serving.admission import Admission
 from polyseme.serving.batcher import Batcher, Engine
 from polyseme.serving.catalogue import Catalogue, ServedModel
 from polyseme.serving.comparing import compare
-from polyseme.serving.faults import invalid, missing
+from polyseme.serving.faults import invalid, missing, too_large
 from polyseme.serving.metrics import Metrics
 from polyseme.serving.neighbours import Neighbours
+from polyseme.serving.predicting import prediction_engine
 from polyseme.serving.schema import (
     CompareAsked,
     EmbeddingsAsked,
@@ -29,7 +29,8 @@ from polyseme.serving.schema import (
     WordsAsked,
 )
 from polyseme.serving.sentences import Read, check, check_position, one_sentence, read_sentences, split
-from polyseme.serving.settings import ServeSettings
+from polyseme.serving.settings import Limits, ServeSettings
+from polyseme.text.tokenizer import Sentence
 
 _BOUNDARIES = 2
 _HEAD = 100  # words that a softmax over all words costs as much as
@@ -62,7 +63,7 @@ class Service:
         self.draining = False
         self.neighbours = {name: Neighbours(model, self.batcher) for name, model in catalogue.models.items()}
         self._predicting = {
-            model.id: _prediction_engine(model.id, model.language_model)
+            model.id: prediction_engine(model.id, model.language_model)
             for model in catalogue.models.values()
             if model.language_model
         }
@@ -95,7 +96,7 @@ class Service:
         model = self.catalogue.find(asked.model)
         _check_layers(asked.layers, model)
         read = await read_sentences(asked, self.limits)
-        vectors = await self._embed(model, read.sentences, visit)
+        vectors = await self._run(model.engine, read.sentences, visit)
         return WordVectors(model, read, [_chosen(array, asked.layers) for array in vectors])
 
     async def embeddings(self, asked: EmbeddingsAsked, visit: Visit) -> dict[str, Any]:
@@ -105,13 +106,12 @@ class Service:
             raise invalid(
                 f"the vectors of {model.id} have {model.encoder.dim} dimensions, and no others", ["dimensions"]
             )
+        if len(asked.input) > self.limits.sentences:
+            raise too_large(f"a request may have {self.limits.sentences:,} inputs, not {len(asked.input):,}", ["input"])
         texts = [await split(text, self.limits, ["input", number]) for number, text in enumerate(asked.input)]
-        for number, text in enumerate(texts):
-            if not text:
-                raise invalid("there are no words in this input", ["input", number])
+        _check_inputs(texts, self.limits)
         sentences = [sentence.words for text in texts for sentence in text]
-        check(sentences, self.limits, ["input"])
-        vectors = iter(await self._embed(model, sentences, visit))
+        vectors = iter(await self._run(model.engine, sentences, visit))
         pooled = [_pooled([next(vectors) for _ in text]) for text in texts]
         words = sum(map(len, sentences))
         return {
@@ -145,7 +145,7 @@ class Service:
         ]
         check(sentences, self.limits, ["sentences"])
         places = _places(asked, sentences)
-        vectors = await self._embed(model, sentences, visit)
+        vectors = await self._run(model.engine, sentences, visit)
         uses = [array[:, place] for array, place in zip(vectors, places, strict=True)]
         return {
             "uses": [{"words": words, "position": place} for words, place in zip(sentences, places, strict=True)],
@@ -177,9 +177,6 @@ class Service:
             ]
         }
 
-    async def _embed(self, model: ServedModel, sentences: list[list[str]], visit: Visit) -> list[np.ndarray]:
-        return await self._run(model.engine, sentences, visit)
-
     async def _run(self, engine: Engine, sentences: list[list[str]], visit: Visit) -> list[Any]:
         sizes = [len(words) + _BOUNDARIES for words in sentences]
         self.enter(visit, sum(map(len, sentences)), sum(sizes))
@@ -205,6 +202,19 @@ def _chosen(vectors: np.ndarray, layers: Layers) -> np.ndarray:
         return np.stack([choose(vectors, number) for number in layers])
     chosen = choose(vectors, layers)
     return chosen if layers == "all" else chosen[None]
+
+
+def _check_inputs(texts: Sequence[Sequence[Sentence]], limits: Limits) -> None:
+    """Refuse an input without words, and what is too much together, by the input's number."""
+    sentences = words = 0
+    for number, text in enumerate(texts):
+        if not text:
+            raise invalid("there are no words in this input", ["input", number])
+        sentences += len(text)
+        words += sum(len(sentence.words) for sentence in text)
+        if sentences > limits.sentences or words > limits.words:
+            most = f"{limits.sentences:,} sentences and {limits.words:,} words"
+            raise too_large(f"a request may have {most}; send several", ["input", number])
 
 
 def _pooled(vectors: Sequence[np.ndarray]) -> np.ndarray:
@@ -238,18 +248,3 @@ def _find(word: str, words: list[str], number: int) -> int:
     if word.casefold() not in folded:
         raise invalid(f"the word does not stand in sentence {number}", ["sentences", number])
     return folded.index(word.casefold())
-
-
-def _prediction_engine(name: str, model: LanguageModel) -> Engine:
-    def shown(found: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
-        return [{"word": word, "probability": probability} for word, probability in found]
-
-    def predict(words: list[str], position: int, top: int) -> dict[str, Any]:
-        ways, both = model.directions, model.directions == ("forward", "backward")
-        return {
-            "forward": shown(model.predict_next(words[:position], top)) if "forward" in ways else [],
-            "backward": shown(model.predict_previous(words[position + 1 :], top)) if "backward" in ways else [],
-            "both": shown(model.substitutes(words, position, top)) if both else [],
-        }
-
-    return Engine(name, lambda asked: [predict(*one) for one in asked])

@@ -35,7 +35,7 @@ class Limits:
     word_characters: int = 1000
     batch_words: int = 640
     queue_words: int = 16_384
-    deadline: float = 10.0
+    deadline: float = 30.0
     body_seconds: float = 10.0
     send_seconds: float = 20.0
     drain_seconds: float = 30.0
