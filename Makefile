@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test check format bench browser clean
 
 demo: $(STAMP)  ## the model that ships on the classic examples, and a picture of senses
 	@$(BIN)/polyseme demo --plot demo.png
 
-test: check  ## what CI runs
+test: check browser  ## what CI runs
 	@$(BIN)/pytest -n 2
 
 check: $(STAMP)  ## style, types, architecture
@@ -23,6 +23,14 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## speed on this CPU, beside what else is there; options in BENCH, see benchmarks/speed.py
 	@$(BIN)/python benchmarks/speed.py $(BENCH)
+
+# Debian's own, for the tests of the page; where it cannot be installed they are skipped, with the reason.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  echo "Installing a browser for the tests of the page (once; some minutes) ..." && \
+	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install chromium; } >/dev/null 2>&1; \
+	} || true
 
 # constraints.txt pins what was tested; the package itself asks only for lower bounds.
 $(STAMP): pyproject.toml constraints.txt hatch_build.py polyseme/kernels/native.c

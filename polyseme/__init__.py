@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from polyseme.client import Client
     from polyseme.embedding.layers import Mix, choose, pool
     from polyseme.embedding.writers import read_vectors
     from polyseme.errors import PolysemeError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Classifier",
+    "Client",
     "ElmoLayer",
     "LanguageModel",
     "Mix",
@@ -46,6 +48,7 @@ __version__ = "0.1.0"
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
     "Classifier": "polyseme.tasks.classifier",
+    "Client": "polyseme.client",
     "ElmoLayer": "polyseme.layer",
     "LanguageModel": "polyseme.lm",
     "Mix": "polyseme.embedding.layers",

@@ -6,6 +6,7 @@
     ├── FormatError       a file that is not what it should be
     ├── OutputError       a result that cannot be written
     ├── TrainingError     a training run that cannot go on
+    ├── ServerError       a server that cannot be reached, or cannot answer
     └── MissingExtraError an optional package is not installed
 
 The library raises these and never prints; the command line shows one as a single line and exits with status 2.
@@ -41,6 +42,10 @@ class OutputError(PolysemeError, OSError):
 
 class TrainingError(PolysemeError, RuntimeError):
     """A training run that cannot go on."""
+
+
+class ServerError(PolysemeError, ConnectionError):
+    """A server that cannot be reached, or cannot answer."""
 
 
 class MissingExtraError(PolysemeError, ImportError):
