@@ -1,5 +1,6 @@
 """What the report concludes from numbers that are known."""
 
+import json
 from itertools import count
 from types import SimpleNamespace
 
@@ -71,6 +72,23 @@ def test_tense_is_found_where_it_was_planted(knows, verdict, tmp_path):
     found = tense.measure_tense(SimpleNamespace(encoder=Planted(plant)), Data(make_data(tmp_path)), Sizes())  # pyright: ignore
     assert found["real"]["0"][0] == pytest.approx(0.5)
     assert tense.tell(given(tense=plain(found))).verdict == verdict
+
+
+def test_numbers_are_those_of_the_probe_command(tmp_path):
+    from report_data import make_data
+
+    from polyseme.analysis.probe import ProbeSettings, probe
+    from polyseme.analysis.report.grammar import TEST, TRAIN
+    from polyseme.analysis.report.probing import columns, embed_words, fit_and_answer, right, single
+    from polyseme.text.conll import Labels, read_labelled
+
+    data, model = make_data(tmp_path), Planted()
+    train, test = (list(read_labelled(data / name, Labels("upos"))) for name in (TRAIN, TEST))
+    known, asked = ((embed_words(model, columns(part)[0]), columns(part)[1]) for part in (train, test))  # pyright: ignore
+    ours = right(fit_and_answer(known, asked, single(1)), asked[1]).mean()
+    theirs = probe(model, train, test, ProbeSettings(layers=1, control=False)).layers[0].accuracy
+    assert ours == pytest.approx(theirs)
+    assert 0 < ours < 1
 
 
 def by_layer(*shares, p=0.001):
@@ -197,6 +215,27 @@ def test_fine_tuning_is_compared_with_the_same_model_frozen():
     rows = {"fine-tuned": [0.5, 0.51], "bert-weighted-sum-all": [0.4, 0.41]}
     assert tuning.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == HELD
     assert tuning.tell(given(tasks=results_of(results(wnut17={"input": [0.4]}), "mine"))).verdict == UNTESTED
+
+
+def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
+    def evaluation(step, text, both):
+        return {"step": step, "text": text, "fresh": {"both": both}}
+
+    rows = [evaluation(0, "held-out", 200), evaluation(0, "old.txt", 90), evaluation(5, "held-out", 150)]
+    rows += [evaluation(9, "held-out", 120), evaluation(9, "old.txt", 99)]
+    (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows}))
+    found = tuning.read_tuning(tmp_path)
+    assert found == {"held-out": [200, 120], "old.txt": [90, 99]}
+    told = tuning.tell(given(tuned=found))
+    assert told.verdict == HELD
+    assert told.blocks[1].rows[1] == ("old.txt", "90.0", "99.0", "+10 %")
+    assert tuning.tell(given(tuned={"held-out": [200, 195]})).verdict == FAILED
+    (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows[2:3]}))
+    with pytest.raises(ConfigError, match="not tuned from another"):
+        tuning.read_tuning(tmp_path)
+    (tmp_path / "training.json").write_text("{")
+    with pytest.raises(ConfigError, match="does not say how"):
+        tuning.read_tuning(tmp_path)
 
 
 def test_one_seed_says_nothing_about_luck():

@@ -107,7 +107,8 @@ def _figure(test: Test) -> Picture:
     rows = [Bar(label, 100 * shares[view], colour=0 if view in (BOTH, HALF) else 4) for view, label in NAMED.items()]
     beyond = "beyond luck" if sure else "not beyond luck"
     return Picture(
-        bars(rows, 100, " %"), f"{name.capitalize()}, by a linear probe on the layers above the spelling; {beyond}."
+        bars(rows, 100, " %"),
+        f"{name[:1].upper()}{name[1:]}, by a linear probe on the layers above the spelling; {beyond}.",
     )
 
 

@@ -34,7 +34,7 @@ from polyseme.errors import ConfigError
 from polyseme.text.conll import CONLLU
 
 TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
-COLUMNS = {"upos": "part of speech", "deprel": "role in the sentence"}
+COLUMNS = {"upos": "parts of speech", "deprel": "roles"}  # what a word is, and what it does in the sentence
 Row = tuple[str, str, str]  # a word, its part of speech, its role
 
 
@@ -42,7 +42,7 @@ def measure_documents(subject: Subject, data: Data, sizes: Sizes) -> Found:
     """A probe on the top layer, learnt and measured with state carried through documents, and without."""
     elmo = subject.elmo
     if elmo.num_layers < 2:
-        raise ConfigError(f"{elmo.name} has no layer that reads a sentence.")
+        raise ConfigError("This model has no layer that reads a sentence.")
     train, test = (_some(_documents(data[name]), sizes.tagged) for name in (TRAIN, TEST))
     found: Found = {"documents": len(test), "sentences": sum(map(len, test))}
     sides: dict[str, list[Words]] = {"alone": [], "carried": []}
@@ -74,8 +74,12 @@ def tell(findings: Findings) -> Told:
         low, high = text["interval"]
         better += ["guessing the next word"] * (high < 0)
         worse += ["guessing the next word"] * (low > 0)
-    said = [f"Better: {', '.join(better)}." if better else "", f"Worse: {', '.join(worse)}." if worse else ""]
-    because = " ".join(filter(None, said)) or "Neither is better beyond luck in anything that was looked at."
+    said = [
+        f"Carrying on from sentence to sentence is {what} for {' and '.join(which)}."
+        for what, which in (("better", better), ("worse", worse))
+        if which
+    ]
+    because = " ".join(said) or "Neither is better beyond luck in anything that was looked at."
     blocks: list[Block] = [
         Rule(
             "reading documents as one is better in at least one of the tests below and worse in none, beyond luck: "

@@ -43,7 +43,7 @@ def tell_mix(findings: Findings) -> Told:
     """Held when the learnt mix beats the top layer."""
     tasks = findings.found.get(TASKS)
     if not tasks:
-        return missing_told(findings, [TASKS], _command(findings))
+        return missing_told(findings, [TASKS], made_with(findings))
     pairs = {
         task: (rows[MIXED], rows["layer-2"])
         for task, rows in tasks["scores"].items()
@@ -51,7 +51,7 @@ def tell_mix(findings: Findings) -> Told:
     }
     if not pairs:
         reason = "The stored results hold no fits with the top layer of this model."
-        return Told(UNTESTED, reason, _command(findings))
+        return Told(UNTESTED, reason, made_with(findings))
     gains = {task: difference(*pair) for task, pair in pairs.items()}
     wins = [task for task, (gain, error) in gains.items() if gain > 2 * error]
     losses = [task for task, (gain, error) in gains.items() if gain < -2 * error]
@@ -61,7 +61,7 @@ def tell_mix(findings: Findings) -> Told:
         "over "
         "seeds in at least one task, and lower by as much in none."
     )
-    blocks = (rule, *_mix_blocks(tasks["scores"], list(pairs)), *_liked(tasks["mixes"]), *_command(findings))
+    blocks = (rule, *_mix_blocks(tasks["scores"], list(pairs)), *_liked(tasks["mixes"]), *made_with(findings))
     return Told(HELD if wins and not losses else FAILED, because, blocks)
 
 
@@ -87,10 +87,10 @@ def tell_data(findings: Findings) -> Told:
             lines(curves, [f"{share} %" for share in SHARES], "of the training set", (0, 10 * (top // 10 + 1))),
             "Names in WNUT-17, F1 of a tagger (BiLSTM-CRF with GloVe and characters), means over seeds.",
         )
-        return Told(HELD if few >= all_ else FAILED, because, (rule, figure, *_command(findings)))  # pyright: ignore[reportOperatorIssue]
+        return Told(HELD if few >= all_ else FAILED, because, (rule, figure, *made_with(findings)))  # pyright: ignore[reportOperatorIssue]
     probe = findings.found.get("grammar", {}).get("curve")
     if not probe:
-        return missing_told(findings, [TASKS, "grammar"], _command(findings))
+        return missing_told(findings, [TASKS, "grammar"], made_with(findings))
     few, all_ = 100 * probe["context"][3], 100 * probe["spelling"][4]
     names = {
         "all layers" if probe["view"] == "joined" else "top layer": "context",
@@ -101,7 +101,7 @@ def tell_data(findings: Findings) -> Told:
             {name: [100 * share for share in probe[key]] for name, key in names.items()},
             [f"{count}" for count in probe["sentences"]],
             "sentences to learn from",
-            (50, 100),
+            (20 * (min(min(probe[key]) for key in names.values()) // 0.2), 100),
         ),
         "Parts of speech in UD-EWT by a linear probe, %.",
     )
@@ -119,7 +119,7 @@ def tell_gain(findings: Findings) -> Told:
     both = {task: rows for task, rows in scores.items() if rows.get(BASE) and rows.get(MIXED)}
     if len(both) < 4:
         reason = findings.why(TASKS) or f"Only {len(both)} tasks were fitted with and without this model."
-        return Told(UNTESTED, reason, _command(findings))
+        return Told(UNTESTED, reason, made_with(findings))
     gains = {task: mean(rows[MIXED]) - mean(rows[BASE]) for task, rows in both.items()}
     average = mean(list(gains.values()))
     worst = min(gains, key=gains.__getitem__)
@@ -144,7 +144,7 @@ def tell_gain(findings: Findings) -> Told:
         ),
     ]
     held = average >= 2 and min(gains.values()) >= -1
-    return Told(HELD if held else FAILED, because, (*blocks, *_command(findings)))
+    return Told(HELD if held else FAILED, because, (*blocks, *made_with(findings)))
 
 
 MIX = Claim(
@@ -206,8 +206,10 @@ def _liked(mixes: dict[str, Any]) -> list[Block]:
     ]
 
 
-def _command(findings: Findings) -> tuple[Block, ...]:
+def made_with(findings: Findings) -> tuple[Block, ...]:
+    """Where numbers of fitted tasks come from."""
+    read = "Read from stored results of tasks that were fitted with this very model; made with:"
     return (
-        Text("Read from stored results of tasks that were fitted with this very model; made with:"),
+        Text(read if TASKS in findings.found else "Such results are made with:"),
         Command(COMMAND.format(model=findings.model)),
     )

@@ -29,7 +29,7 @@ from polyseme.text import conll
 
 TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
 SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
-COLUMNS = {"upos": "part of speech", "deprel": "role in the sentence"}
+COLUMNS = ("upos", "deprel")
 
 
 def measure_grammar(subject: Subject, data: Data, sizes: Sizes) -> Found:

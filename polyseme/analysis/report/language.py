@@ -63,10 +63,10 @@ def measure_gaps(subject: Subject, data: Data, sizes: Sizes) -> Found:
     """Known words left out of the bundled sentences: how often each direction, and both, have it among their first."""
     model = subject.language_model
     if len(model.directions) < 2:
-        raise ConfigError(f"{model.name} reads one way only.")
+        raise ConfigError("This model reads one way only.")
     gaps = _gaps(set(model.vocabulary), sizes)
     if len(gaps) < 20:
-        raise InputError(f"{model.name} knows too few of the words in the bundled sentences to fill gaps in them.")
+        raise InputError("This model knows too few of the words in the bundled sentences to fill gaps in them.")
     first: dict[str, list[bool]] = {way: [] for way in WAYS}
     ranks: dict[str, list[float]] = {way: [] for way in WAYS}
     examples = []

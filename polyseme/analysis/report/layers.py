@@ -154,7 +154,7 @@ def _blocks(findings: Findings, tests: list[Test]) -> list[Block]:
         blocks.append(Quotes("Words whose part of speech layer 1 finds and the spelling alone does not", lines_))
     if examples := findings.found.get("senses", {}).get("examples"):
         lines_ = tuple(
-            (tuple(each["words"]), each["place"], f"{each['sense']}; the usual sense is {each['usual']}")
+            (tuple(each["words"]), each["place"], f"{each['sense'].rstrip(':')}; usually {each['usual'].rstrip(':')}")
             for each in examples
         )
         blocks.append(Quotes("Words in a sense that is not their usual one, found by the top layer", lines_))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,8 +18,9 @@ from polyseme.analysis.report.store import Found, Store, plain
 from polyseme.analysis.report.subject import Data, Subject
 from polyseme.analysis.report.task_results import read_results, results_of
 from polyseme.analysis.report.tour import tell_opening, tell_tour
+from polyseme.analysis.report.tuning import TUNED, read_tuning
 from polyseme.analysis.uses import bundled_sentences
-from polyseme.errors import PolysemeError
+from polyseme.errors import ConfigError, PolysemeError
 from polyseme.files import make_folder, replacing
 
 VERSION = 1  # of what parts measure; another one measures anew
@@ -78,7 +79,8 @@ class Report:
         """Measure part by part; each is kept as soon as it is done."""
         total = len(self._subjects) * len(self._parts)
         for place, subject in enumerate(self._subjects):
-            self._take_tasks(place, subject)
+            self._read(place, TASKS, lambda subject=subject: self._task_results(subject))
+            self._read(place, TUNED, lambda subject=subject: read_tuning(subject.place))
             for part in self._parts:
                 begun = time.monotonic()
                 stored = self._measure(place, subject, part)
@@ -134,17 +136,17 @@ class Report:
         names = tuple(subject.encoder.name for subject in self._subjects)
         return names if len({*names}) == len(names) else tuple(subject.typed for subject in self._subjects)
 
-    def _take_tasks(self, place: int, subject: Subject) -> None:
-        """Results of fitted tasks are read and not measured."""
-        if self._results is None:
-            self._missing[place][TASKS] = (
-                "It needs fitted tasks, and no file of their results was given (--tasks FILE)."
-            )
-            return
+    def _read(self, place: int, name: str, reading: Callable[[], Found]) -> None:
+        """Take what others measured and stored."""
         try:
-            self._found[place][TASKS] = plain(results_of(self._results, subject.fingerprint))
+            self._found[place][name] = plain(reading())
         except PolysemeError as error:
-            self._missing[place][TASKS] = str(error)
+            self._missing[place][name] = str(error)
+
+    def _task_results(self, subject: Subject) -> Found:
+        if self._results is None:
+            raise ConfigError("It needs fitted tasks, and no file of their results was given (--tasks FILE).")
+        return results_of(self._results, subject.fingerprint)
 
     def _measure(self, place: int, subject: Subject, part: Part) -> bool:
         """Fill in a part; true if it was in the store."""

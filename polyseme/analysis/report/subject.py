@@ -34,7 +34,7 @@ class Subject:
     def elmo(self) -> ElmoEncoder:
         """The encoder, if it is an ELMo; else refused."""
         if not isinstance(self.encoder, ElmoEncoder):
-            raise ConfigError(f"{self.encoder.name} is no ELMo, and this is about the inside of one.")
+            raise ConfigError("This model is no ELMo, and this is about the inside of one.")
         return self.encoder
 
     @cached_property
@@ -43,12 +43,15 @@ class Subject:
         return self.encoder.fingerprint()
 
     @property
+    def place(self) -> Path:
+        """Where its files are, as far as that is known."""
+        place = Path(self._path or "").expanduser()
+        return place if place.exists() else Path(str(resources.files("polyseme") / "models" / str(place)))
+
+    @property
     def bytes(self) -> int | None:
         """What it takes on disk; None where that is not known."""
-        if not self._path:
-            return None
-        place = Path(self._path).expanduser()
-        place = place if place.exists() else Path(str(resources.files("polyseme") / "models" / self._path))
+        place = self.place if self._path else Path("nowhere")
         files = place.rglob("*") if place.is_dir() else [place]
         return sum(file.stat().st_size for file in files if file.is_file()) or None
 
@@ -57,15 +60,15 @@ class Subject:
         """The same model with its head; refused where it has none."""
         from polyseme.lm import LanguageModel
 
-        name = self.encoder.name
+        missing = (
+            "This model has no head to predict words with (published files carry none), so it is no language model."
+        )
         if self._path is None or not isinstance(self.encoder, ElmoEncoder):
-            raise ConfigError(f"{name} has no head to predict words with, so it is no language model any more.")
+            raise ConfigError(missing)
         try:
             return LanguageModel.load(self._path, device=self._device)
         except (PolysemeError, OSError) as error:
-            raise ConfigError(
-                f"{name} has no head to predict words with, so it is no language model any more."
-            ) from error
+            raise ConfigError(missing) from error
 
     @cached_property
     def head(self) -> str:

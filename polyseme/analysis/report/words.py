@@ -178,6 +178,7 @@ def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
 
 def _separation_blocks(separation: Found) -> list[Block]:
     layers = [f"{number}" for number in range(len(separation["mean"]))]
+    senses = list(dict.fromkeys(each["sense"] for each in separation["examples"]))
     ranked = sorted(separation["words"], key=lambda row: (-row["area"][-1], row["word"]))
     chosen = [*ranked[:4], *ranked[-4:]] if len(ranked) > 8 else ranked
     return [
@@ -201,7 +202,10 @@ def _separation_blocks(separation: Found) -> list[Block]:
         ),
         Quotes(
             "Two uses of each sense of the best",
-            tuple((tuple(each["words"]), each["place"], each["sense"]) for each in separation["examples"]),
+            tuple(
+                (tuple(each["words"]), each["place"], f"sense {senses.index(each['sense']) + 1}")
+                for each in separation["examples"]
+            ),
         ),
     ]
 
