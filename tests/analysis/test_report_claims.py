@@ -133,13 +133,17 @@ def test_twice_the_numbers_are_no_merit_of_two_directions():
 
 
 def test_documents_must_help_somewhere_and_hurt_nowhere():
-    def found(upos, deprel, p=0.01):
-        sides = {name: {"alone": 0.8, "carried": share, "p": p} for name, share in (("upos", upos), ("deprel", deprel))}
+    def found(upos, deprel, p=0.01, usual=0.7):
+        sides = {
+            name: {"alone": 0.8, "carried": share, "p": p, "usual": usual}
+            for name, share in (("upos", upos), ("deprel", deprel))
+        }
         return {"words": 1, "sentences": 1, "documents": 1, **sides}
 
-    assert documents.tell(given(documents=found(0.9, 0.9))).verdict == HELD
-    assert documents.tell(given(documents=found(0.9, 0.7))).verdict == FAILED
-    assert documents.tell(given(documents=found(0.9, 0.9, p=0.2))).verdict == FAILED
+    assert documents.tell(given(carried=found(0.9, 0.9))).verdict == HELD
+    assert documents.tell(given(carried=found(0.9, 0.7))).verdict == FAILED
+    assert documents.tell(given(carried=found(0.9, 0.9, p=0.2))).verdict == FAILED
+    assert documents.tell(given(carried=found(0.9, 0.9, usual=0.95))).verdict == FAILED
 
 
 def test_the_last_layer_must_lose_beyond_luck():
@@ -193,13 +197,16 @@ def test_the_learnt_mix_must_beat_the_top_layer():
 def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
     stored = results(wnut17={"glove": [0.3], "input": [0.4], "input@30%": [0.31]})
     assert fitted.tell_data(given(tasks=plain(results_of(stored, "mine")))).verdict == HELD
+    good = {"sentences": [1] * 5, "view": "joined", "spelling": [0.8] * 5, "context": [0.85] * 5}
+    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.7}})).verdict == HELD
+    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.9}})).verdict == FAILED
     probe = {
         "sentences": [1, 2, 3, 4, 5],
         "view": "joined",
         "spelling": [0.5] * 4 + [0.8],
         "context": [0.5] * 3 + [0.7] * 2,
     }
-    assert fitted.tell_data(given(grammar={"curve": probe})).verdict == FAILED
+    assert fitted.tell_data(given(grammar={"curve": probe, "upos": {"usual": 0.6}})).verdict == FAILED
 
 
 def test_the_gain_is_averaged_over_four_tasks_or_more():

@@ -77,7 +77,9 @@ def tell_data(findings: Findings) -> Told:
     }
     rule = Rule(
         "with 30 % of the labelled sentences it does at least as well as the same classifier does without it on all of "
-        "them."
+        "them. Where that is tried by a probe: as well as its own context-free layer, and better than giving each "
+        "word its "
+        "usual label."
     )
     if None not in (curves["with this model"][3], curves["without"][4]):
         few, all_ = curves["with this model"][3], curves["without"][4]
@@ -88,9 +90,10 @@ def tell_data(findings: Findings) -> Told:
             "Names in WNUT-17, F1 of a tagger (BiLSTM-CRF with GloVe and characters), means over seeds.",
         )
         return Told(HELD if few >= all_ else FAILED, because, (rule, figure, *made_with(findings)))  # pyright: ignore[reportOperatorIssue]
-    probe = findings.found.get("grammar", {}).get("curve")
-    if not probe:
+    grammar = findings.found.get("grammar")
+    if not grammar:
         return missing_told(findings, [TASKS, "grammar"], made_with(findings))
+    probe, usual = grammar["curve"], 100 * grammar["upos"]["usual"]
     few, all_ = 100 * probe["context"][3], 100 * probe["spelling"][4]
     names = {
         "all layers" if probe["view"] == "joined" else "top layer": "context",
@@ -107,10 +110,11 @@ def tell_data(findings: Findings) -> Told:
     )
     because = (
         f"By a probe, as no fitted tasks were given: with 30 % of the sentences {few:.1f} % of the parts of speech are "
-        f"right; by the spelling alone and with all of them, {all_:.1f} %."
+        f"right; by the spelling alone and with all of them, {all_:.1f} %. Giving each word its usual one: "
+        f"{usual:.1f} %."
     )
     blocks = (rule, figure, Text(findings.why(TASKS)), findings.again(6))
-    return Told(HELD if few >= all_ else FAILED, because, blocks)
+    return Told(HELD if few >= max(all_, usual) else FAILED, because, blocks)
 
 
 def tell_gain(findings: Findings) -> Told:

@@ -46,7 +46,7 @@ def measure_grammar(subject: Subject, data: Data, sizes: Sizes) -> Found:
         correct = {name: right(given, asked) for name, given in answers.items()}
         found[column] = {
             "accuracy": {name: float(each.mean()) for name, each in correct.items()},
-            "usual": _usual(train, known, test, asked),
+            "usual": usual_share((train, known), (test, asked)),
             "p": {f"{one} {other}": sign_test(correct[one], correct[other]) for one, other in _pairs(list(correct))},
         }
         if column == "upos":
@@ -66,10 +66,10 @@ def _pairs(names: list[str]) -> list[tuple[str, str]]:
     return [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
 
 
-def _usual(train: Words, known: Labels, test: Words, asked: Labels) -> float:
+def usual_share(train: tuple[Words, Labels], test: tuple[Words, Labels]) -> float:
     """Accuracy of giving each word the label that it had most often, and the commonest to new words."""
     counts: dict[str, dict[str, int]] = {}
-    for word, label in zip(chain.from_iterable(train.sentences), chain.from_iterable(known), strict=True):
+    for word, label in zip(chain.from_iterable(train[0].sentences), chain.from_iterable(train[1]), strict=True):
         if label is not None:
             of_word = counts.setdefault(word, {})
             of_word[label] = of_word.get(label, 0) + 1
@@ -79,7 +79,8 @@ def _usual(train: Words, known: Labels, test: Words, asked: Labels) -> float:
             every[label] = every.get(label, 0) + count
     usual = {word: max(sorted(of_word), key=of_word.__getitem__) for word, of_word in counts.items()}
     commonest = max(sorted(every), key=every.__getitem__)
-    return float(right([usual.get(word, commonest) for word in chain.from_iterable(test.sentences)], asked).mean())
+    answers = [usual.get(word, commonest) for word in chain.from_iterable(test[0].sentences)]
+    return float(right(answers, test[1]).mean())
 
 
 def _examples(test: Words, answers: dict[str, list[str | None]], asked: Labels) -> list[Found]:
