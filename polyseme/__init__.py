@@ -2,7 +2,7 @@
 
 import polyseme
 
-elmo = polyseme.load("path/to/model")
+elmo = polyseme.load()  # the English model that ships, or polyseme.load("path/to/model")
 for layers in elmo.embed([["I", "put", "my", "books", "in", "the", "bag", "."]]):
     layers.shape  # (3, 8, 256): layer, word, dim
 """

@@ -1,4 +1,4 @@
-"""Any model, by its path."""
+"""Any model, by its path; without one, the model that ships."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polyseme.backends.transformer_files import is_hub_name, is_transformer, ope
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, nearest
-from polyseme.formats import open_model
+from polyseme.formats import open_model, shipped
 
 
 class Backend(NamedTuple):
@@ -62,7 +62,7 @@ def load(
     Args:
         path: A file, folder, zip or tar of an ELMo model: ours, bilm-tf's or AllenNLP's, ELMoForManyLangs'. Or a
             transformer's folder, or its name on Hugging Face's hub. Or a file of static vectors: GloVe's, word2vec's,
-            fastText's ``.vec``, NumPy's ``.npy``.
+            fastText's ``.vec``, NumPy's ``.npy``. Nothing, or ``english``: the model that ships.
         device: Where to compute.
         **settings: How to embed: ``word_budget``, ``boundaries``, ``dtype``, ``precision``, ``cache_words``,
             ``workers``; see `EmbedSettings`. For a bilm-tf model that reads word numbers, ``vocabulary``: the words,
@@ -72,10 +72,7 @@ def load(
     """
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
-    if path is None:
-        raise ConfigError(
-            "no model ships with this version yet; give the path of one: polyseme.load('path/to/model'), or --model"
-        )
+    path = shipped.resolve(path)
     backend = backend_of(path)
     own = {name: settings.pop(name) for name in _OWN if name in settings}
     given = {name: value for name, value in own.items() if value is not None}
@@ -89,7 +86,7 @@ def load(
 
 def backend_of(path: str | Path) -> Backend:
     """Whose a model is. What nobody knows is left to ELMo's formats, which say what was looked for."""
-    place = Path(path).expanduser()
+    place = Path(shipped.resolve(path)).expanduser()
     if is_transformer(place) if place.exists() else is_hub_name(path):
         return TRANSFORMER
     return STATIC if is_static(place) else ELMO

@@ -54,9 +54,9 @@ def settings_of(**loop) -> TrainSettings:
     return TrainSettings(MODEL, loss=LossSettings(words=50, samples=20, min_count=1), training=LoopSettings(**values))
 
 
-def make_trainer(shards: Shards, settings: TrainSettings, **more) -> Trainer:
+def make_trainer(shards: Shards, settings: TrainSettings, device: str = "cpu", **more) -> Trainer:
     student = new_student(settings, shards)
-    return Trainer(student, shards, settings.loss, settings.training, torch.device("cpu"), **more)
+    return Trainer(student, shards, settings.loss, settings.training, torch.device(device), **more)
 
 
 def make_order(folder: Path, name: str = "model", **changes) -> Order:

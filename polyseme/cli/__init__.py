@@ -32,6 +32,7 @@ from polyseme.cli.probe import probe
 from polyseme.cli.report import report
 from polyseme.cli.senses import senses
 from polyseme.cli.similarity import similarity
+from polyseme.cli.spelling import spelling
 from polyseme.cli.static import static
 from polyseme.cli.tag import tag
 from polyseme.cli.train import train
@@ -48,9 +49,9 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help answers in half the time
 )
 for command in (demo, report, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
-    app.command(no_args_is_help=command not in (demo, report))(command)
-for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, determinism, doctor):
-    app.command(no_args_is_help=True)(command)
+    app.command(no_args_is_help=command not in (demo, report, info))(command)
+for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, spelling, determinism, doctor):
+    app.command(no_args_is_help=command not in (spelling, determinism))(command)
 app.add_typer(static, name="static")
 app.add_typer(tag, name="tag")
 app.add_typer(classify, name="classify")

@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
+from polyseme.cli.output import MODELS, open_embedder
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyseme.analysis.uses import Use, Uses
-    from polyseme.embedding.encoder import Encoder
 
 Item = TypeVar("Item", bound="Worded")
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(
-        help="ELMo of any format, a transformers folder or name, a vector file. [default: that of the index]",
-        show_default=False,
-    ),
+    typer.Option(help=f"{MODELS}. [default: that of the index, or the one that ships]", show_default=False),
 ]
 CorpusOption = Annotated[
     list[str] | None,
@@ -64,15 +61,6 @@ class Text:
             raise ConfigError("- (standard input) can be read only once, and this reads a corpus twice; give a file")
 
 
-def open_encoder(model: str | None, device: str) -> Encoder:
-    """The model that is asked for, or the one that ships."""
-    from polyseme.cli.output import working
-    from polyseme.loading import load
-
-    with working(f"opening {model or 'the model that ships'}"):
-        return load(model, device=device)
-
-
 class Source:
     """Uses out of an index, a corpus or the bundled sentences, and the model that they are looked at with."""
 
@@ -85,7 +73,7 @@ class Source:
         self.index = Index(index) if index else None
         self.text = Text(corpus, raw) if corpus else bundled_sentences()
         self.bundled = not corpus and not index
-        self.encoder = open_encoder(model or (self.index.origin.path if self.index else None), device)
+        self.encoder = open_embedder(model or (self.index.origin.path if self.index else None), device)
         if self.index:
             self.index.check(self.encoder)
 

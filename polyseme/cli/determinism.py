@@ -11,8 +11,8 @@ from polyseme.cli.corpora import RawOption, Text
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
-    ModelArgument,
     SeedOption,
+    ShippedArgument,
     check_outputs,
     open_embedder,
     show_table,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def determinism(
-    model: ModelArgument,
+    model: ShippedArgument = None,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TEXT]", help="A sentence a line. [default: sentences that ship]", show_default=False),

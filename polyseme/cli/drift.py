@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption, Text, open_encoder, shown
+from polyseme.cli.corpora import RawOption, Text, shown
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
     PlotOption,
     SeedOption,
+    ShippedOption,
     check_outputs,
     decimals,
+    open_embedder,
     show_table,
     working,
     write_json,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 def drift(
     first: Annotated[str, typer.Argument(help="A corpus, a sentence a line: a file, folder or pattern.")],
     second: Annotated[str, typer.Argument(help="Another, of another time or field.")],
-    model: Annotated[str, typer.Option(help="ELMo of any format, a transformers folder or name, a vector file.")],
+    model: ShippedOption = None,
     layer: Annotated[str, typer.Option(help="A number, top or average.")] = "top",
     word: Annotated[
         list[str] | None,
@@ -65,7 +67,7 @@ def drift(
     one, other = Text([first], raw, limit), Text([second], raw, limit)
     for text in (one, other):
         text.check_twice()
-    encoder = open_encoder(model, device)
+    encoder = open_embedder(model, device)
     with working("comparing"):
         result = compare_corpora(encoder, one, other, choice, settings)
     if json:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from polyseme.cli.output import ShippedOption
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
@@ -26,7 +27,7 @@ def embed(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to: *.h5 (AllenNLP's layout), *.parquet or *.npz.")
     ],
-    model: Annotated[Path, typer.Option(help="A model of any format, or a transformer's name on the hub.")],
+    model: ShippedOption = None,
     raw: Annotated[bool, typer.Option("--raw", help="Raw text: split it into sentences and words first.")] = False,
     documents: Annotated[
         bool, typer.Option("--documents", help="Sentences share the context of their document; a blank line ends one.")

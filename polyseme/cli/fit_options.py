@@ -9,7 +9,10 @@ import typer
 
 EncoderOption = Annotated[
     list[str] | None,
-    typer.Option(help="ELMo, a transformer, a vector file; may be given several times. None: no contextual vectors."),
+    typer.Option(
+        help="ELMo (english is the one that ships), a transformer, a vector file; may be given several times. "
+        "None: no contextual vectors."
+    ),
 ]
 WordsOption = Annotated[Path | None, typer.Option(help="Static word vectors beside them, as GloVe's.")]
 OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The new folder.")]

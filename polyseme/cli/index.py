@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption, Text, open_encoder
-from polyseme.cli.output import DeviceOption
+from polyseme.cli.corpora import RawOption, Text
+from polyseme.cli.output import DeviceOption, ShippedOption, open_embedder
 from polyseme.errors import ConfigError, PolysemeError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def index(
         typer.Argument(metavar="CORPUS", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to make.")],
-    model: Annotated[str, typer.Option(help="ELMo of any format, a transformers folder or name, a vector file.")],
+    model: ShippedOption = None,
     layer: Annotated[str, typer.Option(help="all, or the number of the one to keep, which takes less room.")] = "all",
     raw: RawOption = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many sentences.")] = None,
@@ -40,7 +40,7 @@ def index(
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
     choice, text = parse_choice(layer), Text(inputs, raw, limit)
-    job = IndexJob(open_encoder(model, device), output, choice, _absolute(model), resume, overwrite)
+    job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
     _run(job, iter(text))
     from polyseme.cli.progress import size
 
@@ -67,6 +67,10 @@ def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
     progress.report(job.embedder)
 
 
-def _absolute(model: str) -> str:
-    """The path of a model for later, from wherever that is asked; a name on a hub stays."""
+def _absolute(model: str | None) -> str:
+    """The path of a model for later, from wherever that is asked; a name, on a hub or of the one that ships, stays."""
+    from polyseme.formats import shipped
+
+    if model is None:
+        return shipped.ENGLISH
     return str(Path(model).absolute()) if Path(model).exists() else model

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polyseme.cli.output import ShippedArgument
+
 if TYPE_CHECKING:
     from polyseme.formats import StoredModel
 
 
 def info(
-    model: Annotated[Path, typer.Argument(help="A model of any format: file, folder, zip or tar.gz.")],
+    model: ShippedArgument = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
 ) -> None:
     """Say what a model is: format, size, layers, how it reads words."""
-    facts, config = _read(model, vocabulary)
+    from polyseme.formats import shipped
+
+    place = Path(shipped.resolve(model))
+    facts, config = _read(place, vocabulary)
     if as_json:
         typer.echo(json.dumps({**facts, **config}, indent=2))
         return
@@ -26,7 +31,7 @@ def info(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(str(model)), show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=escape(str(place)), show_header=False, title_justify="left", title_style="bold")
     table.add_column()
     table.add_column(overflow="fold")  # a path is of use only whole
     for name, value in facts.items():

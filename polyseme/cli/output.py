@@ -16,10 +16,20 @@ import typer
 from polyseme.files import check_writable, replacing
 
 if TYPE_CHECKING:
-    from polyseme.embedding.interfaces import Embedder
+    from polyseme.embedding.encoder import Encoder
 
-ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help="ELMo of any format, a transformers folder or name, a vector file.")
+MODELS = "ELMo of any format, a transformers folder or name, a vector file"
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODELS}; english is the one that ships.")]
+ShippedArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="MODEL", help=f"{MODELS}. [default: the one that ships]", show_default=False),
+]
+ShippedOption = Annotated[
+    str | None, typer.Option("--model", help=f"{MODELS}. [default: the one that ships]", show_default=False)
+]
+WithSoftmaxOption = Annotated[
+    str | None,
+    typer.Option("--model", help="One with a softmax, as `polyseme train` makes. [default: the one that ships]"),
 ]
 JsonOption = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON; - is standard output.")
@@ -35,11 +45,11 @@ _BETWEEN = 3  # places between two columns on a terminal
 _NARROWEST = 30  # places that a column of text is folded into
 
 
-def open_embedder(model: str, device: str) -> Embedder:
-    """The model that is asked for, whatever its kind."""
+def open_embedder(model: str | None, device: str) -> Encoder:
+    """The model that is asked for, whatever its kind, or the one that ships."""
     from polyseme.loading import load
 
-    with working(f"opening {model}"):
+    with working(f"opening {model or 'the model that ships'}"):
         return load(model, device=device)
 
 

@@ -17,7 +17,9 @@ STATES = {False: "fresh at each sentence", True: "carried within a document"}
 
 
 def perplexity(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with a softmax, as `polyseme train` makes.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model with a softmax; english is the one that ships.")
+    ],
     inputs: Annotated[
         list[str],
         typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),

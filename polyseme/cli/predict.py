@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from polyseme.cli.output import DeviceOption, JsonOption, decimals, show_table, working, write_json
+from polyseme.cli.output import DeviceOption, JsonOption, WithSoftmaxOption, decimals, show_table, working, write_json
 from polyseme.errors import ConfigError, InputError, nearest
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
 
 def predict(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The beginning of a sentence, or one with a gap: ___.")],
-    model: Annotated[str, typer.Option(help="A model with a softmax, as `polyseme train` makes.")],
+    model: WithSoftmaxOption = None,
     direction: Annotated[
         str | None,
         typer.Option(
@@ -52,7 +52,7 @@ def predict(
     words = [word for sentence in tokenize(text) for word in sentence.words]
     if not words:
         raise InputError(f"there are no words in {text!r}; give the beginning of a sentence, or one with a gap: ___")
-    with working(f"opening {model}"):
+    with working(f"opening {model or 'the model that ships'}"):
         opened = LanguageModel.load(model, device=device)
     answers = _answers(opened, words, direction, top)
     if json:

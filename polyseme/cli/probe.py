@@ -11,9 +11,9 @@ from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
     LayerOption,
-    ModelArgument,
     PlotOption,
     SeedOption,
+    ShippedArgument,
     check_outputs,
     open_embedder,
     percent,
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def probe(
-    model: ModelArgument,
     train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U, plain or compressed.")],
     test: Annotated[Path, typer.Option(help="The same, to measure on.")],
+    model: ShippedArgument = None,
     column: Annotated[
         str | None,
         typer.Option(help="The labels: a number from 1, or a name as upos. [default: upos, or the last column]"),

@@ -11,8 +11,8 @@ from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
     LayerOption,
-    ModelArgument,
     PlotOption,
+    ShippedArgument,
     check_outputs,
     decimals,
     open_embedder,
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def wic(
-    model: ModelArgument,
     train: Annotated[Path, typer.Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
     test: Annotated[Path, typer.Option(help="dev.data.txt, to measure on.")],
+    model: ShippedArgument = None,
     layer: LayerOption = "all",
     limit: Annotated[int | None, typer.Option(min=1, help="Use only the first so many pairs of each file.")] = None,
     json: JsonOption = None,

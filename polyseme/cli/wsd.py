@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import counted, open_encoder
+from polyseme.cli.corpora import counted
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
     LayerOption,
-    ModelArgument,
     PlotOption,
+    ShippedArgument,
     check_outputs,
+    open_embedder,
     percent,
     show_table,
     write_json,
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def wsd(
-    model: ModelArgument,
     train: Annotated[Path, typer.Option(help="A sense-tagged corpus: SemCor as JSON lines, or X.data.xml.")],
     test: Annotated[
         list[Path], typer.Option(help="Test sets of the unified framework: X.data.xml, or a folder with several.")
     ],
     inventory: Annotated[Path, typer.Option(help="WordNet's index.sense.")],
+    model: ShippedArgument = None,
     layer: LayerOption = "all",
     limit: Annotated[int | None, typer.Option(min=1, help="Learn from so many sentences only.")] = None,
     json: JsonOption = None,
@@ -53,7 +54,7 @@ def wsd(
     choice, senses = parse_choice(layer), read_inventory(inventory)
     sets = {name: list(read_tagged(path)) for name, path in find_sets(test).items()}
     first_sense(sets, senses)  # what is wrong with them is said before hours of work
-    encoder = open_encoder(model, device)
+    encoder = open_embedder(model, device)
     training = counted(islice(read_tagged(train), limit))
     result = disambiguate(encoder, training, sets, senses, choice)
     if json:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polyseme.errors import FormatError, PolysemeError
-from polyseme.formats import archive, bilm_hdf5, many_langs, native
+from polyseme.formats import archive, bilm_hdf5, many_langs, native, shipped
 from polyseme.formats.stored import StoredModel, StoredSoftmax
 
 __all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax"]
@@ -50,7 +50,7 @@ def open_extras(path: str | Path) -> dict[str, bytes]:
 @contextmanager
 def _located(path: Path) -> Iterator[Path]:
     """Where a model lies: the path itself, or a folder inside of the unpacked archive."""
-    path = path.expanduser()
+    path = Path(shipped.resolve(path)).expanduser()
     if not path.exists():
         raise FormatError(f"{path} does not exist; give the path of a model (a file, a folder, a zip or a tar.gz)")
     if not archive.is_archive(path):

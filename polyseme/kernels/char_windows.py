@@ -1,4 +1,4 @@
-"""The character CNN as training runs it: one product for the filters of all widths, over windows of characters.
+"""The character CNN as a CPU trains it: one product for the filters of all widths, over windows of characters.
 
 Narrow filters are filled up with zeros to the widest, which wastes a third of the multiplications and saves the rest:
 torch's convolution takes several times as long, its gradient above all.
@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from polyseme.kernels.reference import MAX_GROUPS
+from polyseme.kernels.spelled_words import joined_filters
 
 SMALLEST_GROUP = 16
 
@@ -30,9 +31,8 @@ def answers_of_windows(
         table: Vectors of the characters (characters, D).
         filters: Weight (K, D, width) and bias (K,) of each width.
     """
-    widest = max(weight.shape[2] for weight, _ in filters)
-    joined = torch.cat([F.pad(weight, (0, widest - weight.shape[2])) for weight, _ in filters])
-    matrix = joined.permute(2, 1, 0).flatten(0, 1)  # (W·D, K), as a window of characters lies in memory
+    matrix = joined_filters([weight for weight, _ in filters])
+    widest = matrix.shape[0] // table.shape[1]
     order = torch.argsort(lengths, stable=True)
     groups = order.tensor_split(max(1, min(MAX_GROUPS, len(order) // SMALLEST_GROUP)))
     longest = lengths[torch.stack([group[-1] for group in groups])].tolist()

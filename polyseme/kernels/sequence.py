@@ -36,16 +36,20 @@ def run_sequence(
     if inputs.is_cuda and not cell_clip and not output_clip:
         return _run_cudnn(weights._replace(bias=bias), inputs, state)
     clips = cell_clip, output_clip if weights.projection is not None else None
-    outputs, cell = _Lstmp.apply(inputs, *weights._replace(bias=bias), *state, *clips)
+    kind = bias.dtype  # of all that the loop computes, whatever autocast is told
+    with torch.autocast(inputs.device.type, enabled=False):
+        before = [part.to(kind) for part in state]
+        outputs, cell = _Lstmp.apply(inputs.to(kind), *weights._replace(bias=bias), *before, *clips)
     return outputs, LstmState(outputs[-1].detach(), cell)
 
 
 def _run_cudnn(weights: LstmpWeights, inputs: Tensor, state: LstmState) -> tuple[Tensor, LstmState]:
-    matrices = [weights.input.t(), weights.recurrent.t(), weights.bias, torch.zeros_like(weights.bias)]
+    turned = [weights.input.t().contiguous(), weights.recurrent.t().contiguous()]
+    matrices = [*turned, weights.bias, torch.zeros_like(weights.bias)]
     if weights.projection is not None:
-        matrices.append(weights.projection.t())
+        matrices.append(weights.projection.t().contiguous())
     before = (state.hidden.unsqueeze(0).to(inputs.dtype), state.cell.unsqueeze(0).to(inputs.dtype))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
         warnings.simplefilter("ignore", UserWarning)  # that our matrices are copied into one piece first: 0.1 ms
         outputs, hidden, cell = torch.lstm(inputs, before, matrices, True, 1, 0.0, True, False, False)
     return outputs, LstmState(hidden[0].detach(), cell[0].detach())

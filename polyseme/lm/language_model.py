@@ -11,7 +11,7 @@ from torch import Tensor
 
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats import open_model, open_softmax
+from polyseme.formats import open_model, open_softmax, shipped
 from polyseme.lm.documents import CLOSING, OPENING, Numbered, number_documents
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
@@ -53,13 +53,14 @@ class LanguageModel:
         self.bilm, self.softmax, self.words, self.vocabulary, self.name = bilm, softmax, words, vocabulary, name
 
     @classmethod
-    def load(cls, path: str | Path, device: str | torch.device = "cpu") -> LanguageModel:
+    def load(cls, path: str | Path | None = None, device: str | torch.device = "cpu") -> LanguageModel:
         """Open a model of our own format together with its head.
 
         Args:
-            path: Its folder, a file in it, or a zip or tar of it.
+            path: Its folder, a file in it, or a zip or tar of it. Nothing, or ``english``: the model that ships.
             device: Where to compute.
         """
+        path = shipped.resolve(path)
         head, stored = open_softmax(path), open_model(path)
         place = Path(path).expanduser().absolute()
         name = place.parent.name if place.suffix in (".json", ".safetensors") else place.name

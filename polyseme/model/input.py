@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from polyseme.kernels.char_windows import answers_of_windows
 from polyseme.kernels.reference import pad_rows, prepare_char_cnn, steady_rows
+from polyseme.kernels.spelled_words import answers_of_words
 from polyseme.model.config import CharCnnConfig, InputConfig
 
 
@@ -55,6 +56,8 @@ class CharEncoder(nn.Module):
 
     def _windows(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """The same but for rounding, with a quicker gradient; very long words, which are few, the other way."""
+        if characters.is_cuda:
+            return self._activation()(answers_of_words(characters, lengths, self.embedding.weight, self._filters()))
         widest = max(width for width, _ in self.config.filters)
         short = lengths + widest <= self.config.max_characters
         if not short.all():

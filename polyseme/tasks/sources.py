@@ -15,7 +15,7 @@ import torch
 
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, FormatError, PolysemeError
-from polyseme.formats import native, open_model
+from polyseme.formats import native, open_model, shipped
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
 
@@ -58,7 +58,7 @@ class Source:
             raise ConfigError(
                 f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
             )
-        place = Path(self.path)
+        place = Path(shipped.resolve(self.path))
         if not place.exists():
             raise ConfigError(f"{self.path} is not on this disk, so it cannot be bundled; fetch its folder first")
         backend = backend_of(place)

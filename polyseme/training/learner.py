@@ -1,15 +1,13 @@
 """One step of learning: the loss of a window, and the gradient of every weight.
 
 The two directions know nothing of each other between the words' vectors, which they share, and the words to predict. So
-each is worked through by itself, forward and back: side by side on a CPU's cores, one of them each.
+each is worked through by itself, forward and back, side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +16,12 @@ from polyseme.kernels.reference import LstmState
 from polyseme.model.bilm import BiLM
 from polyseme.model.reading import initial_state, read
 from polyseme.model.softmax import Head
+from polyseme.training.lanes import Lanes
 from polyseme.training.losses import Loss
 from polyseme.training.windows import DIRECTIONS, Window, mixed
 
-Result = TypeVar("Result")
-# Gradients of single words are tiny; in float16 they must not vanish.
-SCALES = {"float16": 1 / 16}
+# Gradients of single words are tiny. A GPU's LSTM computes in float16 in both cases, where they must not vanish.
+SCALES = {"float16": 1 / 16, "bfloat16": 1 / 16}
 
 
 class Learned(NamedTuple):
@@ -48,6 +46,10 @@ class Learner:
         self.bilm, self.head, self.loss = bilm, head, loss
         self._dropout, self._precision = dropout, precision
         self.parameters: list[nn.Parameter] = [*bilm.parameters(), *head.parameters()]
+        device = self.parameters[0].device
+        self._lanes = Lanes(device)
+        # Both directions add to the head's gradient, and its products fill a GPU by themselves.
+        self._judging_lanes = self._lanes.in_turn if device.type == "cuda" else self._lanes.run
 
     def initial_states(self, rows: int) -> list[LstmState]:
         """Nothing read yet."""
@@ -68,23 +70,30 @@ class Learner:
         with self._reduced():
             vectors = [encode(window.characters, window.character_lengths, window.ids) for encode in self.bilm.inputs]
         leaves = [part.detach() for part in vectors]
+        inputs = [leaves[way % len(leaves)][window.places[way]].requires_grad_() for way in range(DIRECTIONS)]
 
-        def work(direction: int) -> tuple[Tensor, Tensor, LstmState]:
-            read_from = leaves[direction % len(leaves)]
-            inputs = read_from[window.places[direction]].requires_grad_()
-            drop = self._dropping(mixed(seed, direction), inputs.device)
+        def reading(way: int) -> tuple[Tensor, LstmState]:
+            drop = self._dropping(mixed(seed, way), inputs[way].device)
             with self._reduced():
-                top, state = read(self.bilm, direction, inputs, _kept(states[direction], window.keep[direction]), drop)
-            loss = self.loss(top.flatten(0, 1), window.targets[direction])
-            (loss * scale).backward()
-            assert inputs.grad is not None
-            return loss.detach(), inputs.grad, state
+                return read(self.bilm, way, inputs[way], _kept(states[way], window.keep[way]), drop)
 
-        losses, changes, after = zip(*self._side_by_side(work), strict=True)
+        def judging(way: int) -> tuple[Tensor, Tensor]:
+            top = tops[way].detach().requires_grad_()
+            loss = self.loss(top.flatten(0, 1), window.targets[way])
+            (loss * scale).backward()
+            assert top.grad is not None
+            return loss.detach(), top.grad
+
+        tops, after = zip(*self._lanes.run(reading), strict=True)
+        losses, changes = zip(*self._judging_lanes(judging), strict=True)
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # float32 is float32, on the way back too
+            self._lanes.run(lambda way: tops[way].backward(changes[way]))
         for number, part in enumerate(vectors):
             change = torch.zeros_like(part, dtype=torch.float32)
-            for direction in range(number, DIRECTIONS, len(vectors)):
-                change.index_add_(0, window.places[direction].flatten(), changes[direction].flatten(0, 1).float())
+            for way in range(number, DIRECTIONS, len(vectors)):
+                wanted = inputs[way].grad
+                assert wanted is not None
+                change.index_add_(0, window.places[way].flatten(), wanted.flatten(0, 1).float())
             part.backward(change.to(part.dtype))
         if scale * predictions != 1:
             for gradient in self.gradients():
@@ -106,20 +115,6 @@ class Learner:
         generator = torch.Generator(device).manual_seed(seed)
         kept = 1 - self._dropout
         return lambda vectors: vectors * torch.empty_like(vectors).bernoulli_(kept, generator=generator).div_(kept)
-
-    def _side_by_side(self, work: Callable[[int], Result]) -> list[Result]:
-        threads = torch.get_num_threads()
-        if next(self.bilm.parameters()).is_cuda or threads < DIRECTIONS:
-            return [work(direction) for direction in range(DIRECTIONS)]
-        torch.set_num_threads(threads // DIRECTIONS)  # of each direction
-        try:
-            return list(self._pool.map(work, range(DIRECTIONS)))
-        finally:
-            torch.set_num_threads(threads)
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(DIRECTIONS, thread_name_prefix="polyseme")
 
 
 def _kept(state: LstmState, keep: Tensor) -> LstmState:

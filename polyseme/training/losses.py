@@ -7,6 +7,8 @@ Shapes: N predictions, P dim, V words, n words of a sample.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -18,6 +20,7 @@ from polyseme.training.settings import LossSettings
 
 PIECE = 1 << 22  # scores that are held at a time on a CPU
 GPU_PIECE = 1 << 30
+SPARE = 4096
 
 
 class Loss(Protocol):
@@ -43,7 +46,7 @@ class FullLoss:
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The exact loss."""
-        return _CrossEntropy.apply(hidden, self._softmax.weight, self._softmax.bias, targets, None, None)
+        return _cross_entropy(hidden, self._softmax, targets, None, None)
 
 
 class SampledLoss:
@@ -59,8 +62,7 @@ class SampledLoss:
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """An estimate, lower than the exact loss in the mean, and the nearer to it the larger the sample."""
-        words, shares = self._words, self._log_shares
-        return _CrossEntropy.apply(hidden, self._softmax.weight, self._softmax.bias, targets, words, shares)
+        return _cross_entropy(hidden, self._softmax, targets, self._words, self._log_shares)
 
 
 class AdaptiveLoss:
@@ -85,6 +87,23 @@ def make_loss(settings: LossSettings, softmax: Softmax | AdaptiveSoftmax, counts
         return FullLoss(softmax)
     weights = unigram(counts) if settings.weighting == "unigram" else log_uniform(len(counts))
     return SampledLoss(softmax, Sampler(weights, settings.samples))
+
+
+def _cross_entropy(
+    hidden: Tensor, softmax: Softmax, targets: Tensor, words: Tensor | None, log_shares: Tensor | None
+) -> Tensor:
+    short = hidden.dtype in (torch.float16, torch.bfloat16)
+    kind = _CrossEntropyOnGpu if hidden.is_cuda and short and _kernel() else _CrossEntropy
+    return kind.apply(hidden, softmax.weight, softmax.bias, targets, words, log_shares)
+
+
+@functools.cache
+def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]] | None:
+    try:
+        from polyseme.kernels import triton_shares
+    except ImportError:
+        return None
+    return triton_shares.shares_of
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -142,6 +161,65 @@ class _CrossEntropy(torch.autograd.Function):
         weight.index_add_(0, targets, target_change.unsqueeze(1) * hidden.float())
         bias.index_add_(0, targets, target_change)
         return hidden_change * factor.to(hidden_change.dtype), weight * factor, bias * factor, None, None, None
+
+
+class _CrossEntropyOnGpu(torch.autograd.Function):
+    """The same in short numbers: scores in float16, which has the finer steps, shares in bfloat16, which has the range.
+
+    A target that is among the scored words is left to the products; only the others are added one by one, for adding
+    thousands of times to the row of "the" would take longer than all the rest.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        words: Tensor | None,
+        log_shares: Tensor | None,
+    ) -> Tensor:
+        shares_of = _kernel()
+        assert shares_of is not None
+        scored = weight if words is None else weight[words]
+        offsets = bias if words is None or log_shares is None else bias[words] - log_shares
+        by_scores, by_shares = scored.half().t(), scored.bfloat16()
+        columns = _columns(targets, words, len(weight))
+        total = weight.new_zeros(())
+        hidden_change, alone = torch.empty_like(hidden), torch.empty_like(targets, dtype=torch.float32)
+        weight_change, bias_change = torch.zeros_like(scored), torch.zeros_like(offsets)
+        rows = max(1, GPU_PIECE // len(scored))
+        for first in range(0, len(hidden), rows):
+            part = slice(first, first + rows)
+            ahead, own = hidden[part], weight[targets[part]]
+            wanted = (ahead.float() * own).sum(dim=1) + bias[targets[part]]
+            shares, losses, missing = shares_of(ahead.half() @ by_scores, offsets, columns[part], wanted)
+            alone[part] = missing.where(columns[part] < 0, 0.0)
+            total += losses.sum()
+            hidden_change[part] = (shares @ by_shares).float() + alone[part].unsqueeze(1) * own
+            weight_change += shares.t() @ ahead.bfloat16()
+            bias_change += shares.sum(dim=0, dtype=torch.float32)
+        ctx.save_for_backward(hidden, hidden_change, weight_change, bias_change, alone, columns, targets, words)
+        ctx.words = len(weight)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *factors: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        hidden, hidden_change, weight_change, bias_change, alone, columns, targets, words = ctx.saved_tensors
+        factor, bias_change = factors[0], bias_change * factors[0]
+        hidden_change, weight_change = hidden_change * factor.to(hidden_change.dtype), weight_change * factor
+        if words is None:
+            return hidden_change, weight_change, bias_change, None, None, None
+        weight = weight_change.new_zeros(ctx.words + SPARE, weight_change.shape[1])
+        bias = bias_change.new_zeros(ctx.words + SPARE)
+        weight[words], bias[words] = weight_change, bias_change
+        # For targets among the scored words zero is added, to many spare rows, lest all of them wait for one.
+        spare = ctx.words + torch.arange(len(targets), device=targets.device) % SPARE
+        rows, change = torch.where(columns < 0, targets, spare), alone * factor
+        weight.index_add_(0, rows, change.unsqueeze(1) * hidden.float())
+        bias.index_add_(0, rows, change)
+        return hidden_change, weight[: ctx.words], bias[: ctx.words], None, None, None
 
 
 def _columns(targets: Tensor, words: Tensor | None, size: int) -> Tensor:

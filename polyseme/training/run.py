@@ -77,7 +77,7 @@ class _Run:
     def __init__(self, order: Order, processes: Processes, device: torch.device, stop: Callable[[], bool]) -> None:
         self.order, self.processes, self.device, self.stop = order, processes, device, stop
         self.curve: list[tuple[int, float]] = []  # tokens, mean loss
-        self.losses: list[float] = []  # since the last point of the curve
+        self.losses: list[Report | float] = []  # since the last point of the curve
         self.evaluations: list[dict[str, Any]] = []
         self.evaluated = 0  # the last step at which that was done
         self.best: float | None = None
@@ -200,10 +200,14 @@ class _Run:
 
     def _note(self, report: Report) -> None:
         """A point of the curve is the mean over the steps since the one before."""
-        self.losses.append(report.loss)
+        self.losses.append(report)
         if report.step % max(1, report.steps // POINTS) == 0:
-            self.curve.append((report.tokens, sum(self.losses) / len(self.losses)))
+            losses = self._read_losses()
+            self.curve.append((report.tokens, sum(losses) / len(losses)))
             self.losses.clear()
+
+    def _read_losses(self) -> list[float]:
+        return [each.loss if isinstance(each, Report) else each for each in self.losses]
 
     def _due(self) -> bool:
         """Whether the held-out text is to be looked at now."""
@@ -262,7 +266,7 @@ class _Run:
         tensors, facts = self.trainer.checkpoint()
         folder = self.order.run / "last"
         if self.processes.leads:
-            told = {name: getattr(self, name) for name in TOLD}
+            told = {name: getattr(self, name) for name in TOLD} | {"losses": self._read_losses()}
             save_checkpoint(Checkpoint(tensors, {**facts, **told}), folder)
         return Saved(folder, self.trainer.step)
 

@@ -20,8 +20,7 @@ class Teller:
     def __init__(self, every: float = EVERY) -> None:
         self._every = every
         self._told = time.monotonic()
-        self._seconds = self._loss = 0.0
-        self._steps = 0
+        self._reports: list[Report] = []  # since the last line; read together, for on a GPU reading means waiting
         self._kind = ""
         self._first: int | None = None
 
@@ -43,13 +42,13 @@ class Teller:
     def _tell_step(self, report: Report) -> str | None:
         if self._first is None:
             self._first, self._begun = report.step - 1, time.monotonic() - report.seconds
-        self._steps += 1
-        self._loss += report.loss
+        self._reports.append(report)
         now = time.monotonic()
         if now - self._told < self._every and report.step < report.steps:
             return None
         line = self.line(report)
-        self._told, self._steps, self._loss = now, 0, 0.0
+        self._told = now
+        self._reports.clear()
         return line
 
     def line(self, report: Report) -> str:
@@ -58,7 +57,8 @@ class Teller:
         seconds = max(time.monotonic() - self._begun, 1e-9)
         speed = done * report.tokens / report.step / seconds
         left = seconds / done * (report.steps - report.step)
-        learning = math.exp(min(self._loss / max(1, self._steps), 50))
+        loss = sum(each.loss for each in self._reports) / max(1, len(self._reports))
+        learning = math.exp(min(loss, 50))
         skipped = f" · {report.skipped} steps skipped" if report.skipped else ""
         return (
             f"step {report.step:,}/{report.steps:,} · {duration(left)} to go · epoch {report.epochs:.2f} · "

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from polyseme.errors import FormatError, TrainingError
 from polyseme.kernels.reference import LstmState
+from polyseme.training.ahead import WindowsAhead
 from polyseme.training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from polyseme.training.distributed import Processes
 from polyseme.training.learner import Learner
@@ -21,6 +23,16 @@ from polyseme.training.settings import LoopSettings, LossSettings
 from polyseme.training.shards import Shards
 from polyseme.training.student import Student
 from polyseme.training.windows import DIRECTIONS, Windows, mixed
+
+CHECKED = 32  # steps between two looks at a GPU; to look is to wait for it
+
+
+class Found(NamedTuple):
+    """What came of a step, where it was computed: whoever reads a number waits for it."""
+
+    loss: Tensor
+    norm: Tensor
+    skipped: Tensor
 
 
 @dataclass(frozen=True)
@@ -32,15 +44,23 @@ class Report:
     epochs: float  # how often the text was read so far
     tokens: int  # predicted so far, in each direction
     rate: float  # of learning
-    norm: float  # of the gradient, before it was clipped
-    skipped: int  # steps that came to nothing so far
-    seconds: float  # of this step
-    _loss: Tensor = field(repr=False)
+    seconds: float  # of this step; on a GPU, until it was under way
+    _found: Found = field(repr=False)
 
     @property
     def loss(self) -> float:
         """Mean loss of a prediction in this step, in nats, as the loss of the settings measures it."""
-        return float(self._loss)
+        return float(self._found.loss)
+
+    @property
+    def norm(self) -> float:
+        """Of the gradient, before it was clipped."""
+        return float(self._found.norm)
+
+    @property
+    def skipped(self) -> int:
+        """Steps that came to nothing so far."""
+        return int(self._found.skipped)
 
 
 class Trainer:
@@ -61,19 +81,20 @@ class Trainer:
         measure = make_loss(loss, student.head, student.counts)
         self._learner = Learner(student.bilm, student.head, measure, loop.dropout, loop.precision)
         self._optimizer = make_optimizer(loop, self._learner.parameters)
-        self._windows = Windows(shards, student.words, student.vocabulary, loop, processes, device)
+        windows = Windows(shards, student.words, student.vocabulary, loop, processes, device)
+        self._windows = WindowsAhead(windows, device) if device.type == "cuda" else windows
         self._rows = processes.share(loop.rows)
         self._states = self._learner.initial_states(self._rows.stop - self._rows.start)
         self.steps = loop.steps or max(1, round(loop.epochs * self._windows.windows_per_epoch))
-        self.step = self.skipped = self._in_a_row = 0
+        self.step = 0
+        self._skipped, self._in_a_row = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
 
     def take_step(self) -> Report:
         """Read a window and learn from it."""
         begun = time.perf_counter()
         loop = self.loop
-        generator = torch.Generator().manual_seed(mixed(loop.seed, self.step, 2))
-        self._learner.loss.draw(float(torch.rand((), generator=generator, dtype=torch.float64)))
-        window = self._windows.step(generator)
+        self._learner.loss.draw(random.Random(mixed(loop.seed, self.step, 4)).random())
+        window = self._windows.step(self.step)
         predictions = DIRECTIONS * loop.rows * loop.window
         seed = mixed(loop.seed, self.step, 3, self.processes.rank)
         learned = self._learner.learn(window, self._states, predictions, seed)
@@ -84,7 +105,13 @@ class Trainer:
         self.step += 1
         tokens = self.step * loop.rows * loop.window
         seconds = time.perf_counter() - begun
-        return Report(self.step, self.steps, self._windows.epochs, tokens, rate, norm, self.skipped, seconds, loss)
+        found = Found(loss, norm, self._skipped)
+        return Report(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, found)
+
+    @property
+    def skipped(self) -> int:
+        """Steps that came to nothing so far."""
+        return int(self._skipped)
 
     def gradients(self) -> list[Tensor]:
         """Those of the last step, in the order of the weights."""
@@ -100,7 +127,8 @@ class Trainer:
         for direction, state in enumerate(self._states):
             rows |= {f"state.{direction}.{name}": part for name, part in state._asdict().items()}
         tensors |= {name: self.processes.gather(tensor, dim=1) for name, tensor in rows.items()}
-        facts = {"step": self.step, "skipped": self.skipped, "in_a_row": self._in_a_row, "position": position}
+        counts = {"step": self.step, "skipped": int(self._skipped), "in_a_row": int(self._in_a_row)}
+        facts = {**counts, "position": position}
         return Checkpoint(tensors, facts)
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -116,31 +144,38 @@ class Trainer:
                 LstmState(**{n: t[:, self._rows].to(device) for n, t in _below(tensors, f"state.{d}.").items()})
                 for d in range(DIRECTIONS)
             ]
-            self.step, self.skipped, self._in_a_row = (int(facts[n]) for n in ("step", "skipped", "in_a_row"))
+            self.step, skipped, in_a_row = (int(facts[name]) for name in ("step", "skipped", "in_a_row"))
+            self._skipped, self._in_a_row = (torch.tensor(count, device=device) for count in (skipped, in_a_row))
         except (KeyError, TypeError, RuntimeError) as error:
             raise FormatError(f"the checkpoint does not fit this run: {' '.join(str(error).split())[:300]}") from error
 
-    def _update(self, rate: float) -> float:
-        """Follow the gradient, unless there is none to follow."""
-        parameters = self._learner.parameters
+    def _update(self, rate: float) -> Tensor:
+        """Follow the gradient, unless there is none to follow; how long it was."""
+        gradients = self.gradients()
+        norm = torch.nn.utils.get_total_norm(gradients)
+        lost = ~torch.isfinite(norm)
         clip = self.loop.clip / self.loop.loss_factor
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, clip))
-        if norm == norm and norm != float("inf"):
-            self._in_a_row = 0
-            if self.loop.loss_factor != 1:
-                for gradient in self.gradients():
-                    gradient.mul_(self.loop.loss_factor)
-            for group in self._optimizer.param_groups:
-                group["lr"] = rate
+        shrink = torch.nan_to_num(norm / clip, posinf=1.0).clamp(min=1.0) / self.loop.loss_factor
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+        if isinstance(self._optimizer, torch.optim.Adam):  # which can be told on the device itself
+            vars(self._optimizer).update(grad_scale=shrink, found_inf=lost.float())
             self._optimizer.step()
-            return norm
-        self.skipped, self._in_a_row = self.skipped + 1, self._in_a_row + 1
+        elif not lost:
+            for gradient in gradients:
+                gradient.div_(shrink)
+            self._optimizer.step()
+        self._skipped, self._in_a_row = self._skipped + lost, (self._in_a_row + 1) * lost
+        if not norm.is_cuda or self.step % CHECKED == 0:
+            self._check()
+        return norm
+
+    def _check(self) -> None:
         if self._in_a_row >= self.loop.patience:
             raise TrainingError(
-                f"{self._in_a_row} steps in a row had no finite gradient (the last was step {self.step + 1}); "
+                f"{int(self._in_a_row)} steps in a row had no finite gradient (the last was step {self.step + 1}); "
                 "lower training.learning_rate or training.clip"
             )
-        return norm
 
 
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
     places: Tensor  # (2, T, B) row of the distinct word
     characters: Tensor | None  # (U, C)
-    character_lengths: Tensor | None  # (U,)
+    character_lengths: Tensor | None  # (U,), on the CPU
     ids: Tensor | None  # (U,) for a model that reads word numbers
     targets: Tensor  # (2, T * B) words of the vocabulary
     keep: Tensor  # (2, B) 1 where a row's state is kept, 0 where it is forgotten
@@ -77,13 +77,14 @@ class Windows:
         self._epoch = self._turn = self._window = 0
         self._begin_shard()
 
-    def step(self, generator: torch.Generator) -> Window:
-        """The next window; the generator, the same in all processes, decides who forgets."""
+    def step(self, number: int) -> Window:
+        """The next window, which is that of step ``number`` of a run."""
         if self._window == self._windows(self._order[self._turn]):
             self._window, self._turn = 0, self._turn + 1
             if self._turn == len(self._order):
                 self._turn, self._epoch = 0, self._epoch + 1
             self._begin_shard()
+        generator = torch.Generator().manual_seed(mixed(self._settings.seed, number, 2))  # the same in all processes
         forgetting = torch.rand(DIRECTIONS, self._settings.rows, generator=generator) < self._settings.forget
         keep = ~forgetting[:, self._mine].to(self._device) & ~self._fresh & ~self._ended
         if self._window == 0:
@@ -158,6 +159,7 @@ class Windows:
         distinct, places = torch.unique(torch.stack(read), return_inverse=True)
         characters, lengths, ids = (None if part is None else part[distinct] for part in self._table)
         characters = None if characters is None else characters.long()
+        lengths = None if lengths is None else lengths.cpu()
         return Window(places, characters, lengths, ids, torch.stack(targets), keep)
 
     def _advance(self) -> None:

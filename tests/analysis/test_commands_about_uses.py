@@ -84,7 +84,6 @@ def test_static_neighbours_stand_beside(call, tmp_path, monkeypatch):
         (("neighbours", "A bank .", "--word", "tree", "--model", TINY), "'tree' is not in the sentence"),
         (("neighbours", "bank to bank", "--word", "bank", "--model", TINY), "stands 2 times"),
         (("neighbours", "A zebra .", "--word", "zebra", "--model", TINY), "no use of 'zebra'"),
-        (("neighbours", "A bank .", "--word", "bank"), "no model ships"),
         ((*QUESTION, "--top", "0"), "--top must be 1 or more"),
         ((*QUESTION, "--layer", "9"), "there is no layer 9"),
         ((*QUESTION, "--index", "nowhere"), "is no index"),

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import make_encoder
 
 import polyseme
 from polyseme.errors import require
@@ -232,7 +231,6 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
         (["convert", TINY, "out", "--precision", "int4"], "--precision must be fp32, fp16 or int8"),
         (["convert", TINY, "out.hdf5", "--precision", "fp16"], "holds fp32 only"),
         (["info", "corpus.txt"], "line 1 is no word vector"),
-        (["demo"], "no model ships with this version yet"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(call, corpus, tmp_path, monkeypatch, arguments, message):
@@ -283,20 +281,6 @@ def test_info_tells_what_a_model_is(call):
     facts = json.loads(call("info", FIXTURES / "bilm-relu", "--json").out)
     assert facts["dimensions"] == 16
     assert facts["config"]["lstm"]["cell_clip"] == 0.3
-
-
-def test_demo_runs_on_any_model(call):
-    out = call("demo", "--model", TINY).out
-    assert "context-free" in out
-    assert "1.000" in out
-
-
-def test_demo_has_room_for_any_number_of_layers(call, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("polyseme.loading.load", lambda _: make_encoder(num_layers=12))
-    lines = call("demo").out.splitlines()
-    for layer in range(1, 13):
-        assert sum(line.split()[:2] == ["layer", str(layer)] for line in lines) == 3  # once for each word
 
 
 def test_a_path_in_a_description_is_whole(call, tmp_path, monkeypatch):
