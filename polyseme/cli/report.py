@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from polyseme.analysis.report.run import Step
     from polyseme.analysis.report.subject import Subject
 
-SHIPPED = "english"
-
 
 def report(
     models: Annotated[
@@ -42,9 +40,10 @@ def report(
     to be missing.
     """
     from polyseme.analysis.report.run import Report, ReportSettings
+    from polyseme.formats.shipped import ENGLISH
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
-    subjects = [_open(model, device) for model in models or [SHIPPED]]
+    subjects = [_open(model, device) for model in models or [ENGLISH]]
     making = Report(subjects, settings)
     steps = making.steps()
     while True:
@@ -62,8 +61,7 @@ def _open(model: str, device: str) -> Subject:
     from polyseme.loading import load
 
     with working(f"opening {model}"):
-        shipped = model == SHIPPED and not Path(model).exists()
-        return Subject(load(None if shipped else model, device=device), model, model, device)
+        return Subject(load(model, device=device), model, device)
 
 
 def _show(step: Step) -> None:

@@ -53,7 +53,7 @@ def whole(tmp_path_factory, data, tiny):
 
 
 def make(model, data, folder):
-    report = Report([Subject(load(model), str(model), str(model))], ReportSettings(folder, str(data)))
+    report = Report([Subject(load(model), str(model))], ReportSettings(folder, str(data)))
     for _ in report.steps():
         pass
     report.write()

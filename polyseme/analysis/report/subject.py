@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyseme.backends.elmo import ElmoEncoder
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.errors import ConfigError, PolysemeError
+from polyseme.formats import shipped
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
@@ -21,14 +21,12 @@ class Subject:
 
     Args:
         encoder: The model.
-        typed: As it was named on the command line.
-        path: Its path, where the head is looked for; the name of the model that ships; or None for neither.
+        typed: As it was named: its path, or the name of the model that ships. The head is looked for there.
         device: Where to compute.
     """
 
-    def __init__(self, encoder: Encoder, typed: str, path: str | None = None, device: str = "cpu") -> None:
-        self.encoder, self.typed = encoder, typed
-        self._path, self._device = path, device
+    def __init__(self, encoder: Encoder, typed: str, device: str = "cpu") -> None:
+        self.encoder, self.typed, self._device = encoder, typed, device
 
     @property
     def elmo(self) -> ElmoEncoder:
@@ -45,13 +43,12 @@ class Subject:
     @property
     def place(self) -> Path:
         """Where its files are, as far as that is known."""
-        place = Path(self._path or "").expanduser()
-        return place if place.exists() else Path(str(resources.files("polyseme") / "models" / str(place)))
+        return Path(shipped.resolve(self.typed)).expanduser()
 
     @property
     def bytes(self) -> int | None:
         """What it takes on disk; None where that is not known."""
-        place = self.place if self._path else Path("nowhere")
+        place = self.place
         files = place.rglob("*") if place.is_dir() else [place]
         return sum(file.stat().st_size for file in files if file.is_file()) or None
 
@@ -63,10 +60,10 @@ class Subject:
         missing = (
             "This model has no head to predict words with (published files carry none), so it is no language model."
         )
-        if self._path is None or not isinstance(self.encoder, ElmoEncoder):
+        if not isinstance(self.encoder, ElmoEncoder):
             raise ConfigError(missing)
         try:
-            return LanguageModel.load(self._path, device=self._device)
+            return LanguageModel.load(self.place, device=self._device)
         except (PolysemeError, OSError) as error:
             raise ConfigError(missing) from error
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
-from typing import Any
 
 from polyseme.analysis.report.content import (
     FAILED,
@@ -25,8 +23,8 @@ from polyseme.analysis.report.language import WIKITEXT
 from polyseme.analysis.report.sizes import Sizes
 from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
-from polyseme.backends.static import StaticEncoder
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.analysis.spelling import Answer, SpellingSettings, known_words, spelling
+from polyseme.errors import PolysemeError
 
 KINDS = {"forms": "inflections", "misspellings": "misspellings"}
 ENOUGH = 0.5
@@ -35,13 +33,9 @@ SHOWN = 5
 
 def measure_unseen(subject: Subject, data: Data, sizes: Sizes) -> Found:
     """Words made by rule, and whether the word that they were made of is among the ten nearest."""
-    try:
-        spelling = import_module("polyseme.analysis.spelling")
-    except ModuleNotFoundError as error:
-        raise ConfigError("This version has no instrument for made words.") from error
     words, source = _words(subject, data)
-    settings = spelling.SpellingSettings(count=sizes.misspelt, seed=sizes.seed)
-    result = spelling.spelling(subject.encoder, words, settings=settings)
+    settings = SpellingSettings(count=sizes.misspelt, seed=sizes.seed)
+    result = spelling(subject.encoder, words, settings=settings)
     return {
         "among": result.among,
         "words": source,
@@ -120,20 +114,15 @@ OWN = "the commonest words that the model itself lists"
 
 def _words(subject: Subject, data: Data) -> tuple[list[str], str]:
     """The model's own words, the commonest first; of a model that has no list, those of WikiText's valid set."""
-    if isinstance(subject.encoder, StaticEncoder):
-        encoder = subject.encoder
-        return [encoder.table.word(row) for row in range(min(encoder.num_words, 50_000))], OWN
     try:
-        vocabulary = subject.language_model.vocabulary
+        return known_words(subject.place, subject.encoder), OWN
     except PolysemeError:
         counts = Counter(data[WIKITEXT].read_text("utf-8").split())
         words = [word for word, _ in counts.most_common() if word.isalpha()]
         return words, "the commonest words of WikiText-103's valid set"
-    special = (vocabulary.bos, vocabulary.eos, vocabulary.unk)
-    return [word for word in vocabulary if word not in special], OWN
 
 
-def _example(answer: Any) -> list[Any]:  # noqa: ANN401 - an Answer of the instrument
+def _example(answer: Answer) -> list[object]:
     return [answer.made.word, answer.made.base, list(answer.nearest[:4]), answer.rank]
 
 
