@@ -10,7 +10,7 @@ import typer
 from polyseme.cli.output import DeviceOption, working
 
 if TYPE_CHECKING:
-    from polyseme.analysis.report.run import Step
+    from polyseme.analysis.report.run import Report, Step
     from polyseme.analysis.report.subject import Subject
 
 
@@ -45,15 +45,23 @@ def report(
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
     subjects = [_open(model, device) for model in models or [ENGLISH]]
     making = Report(subjects, settings)
-    steps = making.steps()
-    while True:
-        with working("measuring"):
-            step = next(steps, None)
-        if step is None:
-            break
-        _show(step)
+    try:
+        _measure(making)
+    except KeyboardInterrupt:
+        typer.echo("finished parts are kept; the same command goes on from here", err=True)
+        raise
     page = making.write()[0]
     typer.echo(str(page))
+
+
+def _measure(making: Report) -> None:
+    steps = making.steps()
+    while True:
+        with working(making.upcoming):
+            step = next(steps, None)
+        if step is None:
+            return
+        _show(step)
 
 
 def _open(model: str, device: str) -> Subject:

@@ -10,9 +10,18 @@ from report_data import make_data
 
 from polyseme.analysis.linear import FitSettings, LinearProblem
 from polyseme.analysis.report import claims, probing, words
+from polyseme.analysis.report.company import SIMILARITY, WIC_PART
 from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings
+from polyseme.analysis.report.documents import DOCUMENTS
+from polyseme.analysis.report.grammar import GRAMMAR
+from polyseme.analysis.report.names import NAMES
 from polyseme.analysis.report.run import Report, ReportSettings
-from polyseme.analysis.report.subject import Subject
+from polyseme.analysis.report.senses import SENSES
+from polyseme.analysis.report.sentiment import SENTIMENT
+from polyseme.analysis.report.sizes import quick
+from polyseme.analysis.report.subject import Data, Subject
+from polyseme.analysis.report.unseen import UNSEEN
+from polyseme.errors import PolysemeError
 from polyseme.loading import load
 
 VERDICTS = {HELD, FAILED, UNTESTED}
@@ -111,7 +120,9 @@ def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
         broken = words.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
         claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.tell)
         patch.setattr(claims, "CLAIMS", (claim,))
-        assert call(*arguments).status == 130
+        stopped = call(*arguments)
+        assert stopped.status == 130
+        assert "the same command goes on from here" in stopped.err
     assert not (tmp_path / "report.html").exists()
     assert "classics: kept from before" in call(*arguments).err
 
@@ -195,6 +206,27 @@ def test_a_damaged_set_spoils_its_own_part_only(call, tmp_path, tiny):
     _, result = read(tmp_path / "out")
     assert "semcor.jsonl.xz" in result["models"][0]["missing"]["separation"]
     assert "geometry" in result["models"][0]["found"]
+
+
+@pytest.mark.parametrize(
+    ("part", "file"),
+    [
+        (GRAMMAR, "pos-ud-ewt/en_ewt-ud-test.conllu.xz"),
+        (DOCUMENTS, "pos-ud-ewt/en_ewt-ud-train.conllu.xz"),
+        (SENTIMENT, "sentiment-sst/stsa.binary.train"),
+        (NAMES, "ner-wnut17/wnut17train.conll"),
+        (SENSES, "wsd/wordnet-3.0-index.sense.xz"),
+        (WIC_PART, "wic/dev.gold.txt"),
+        (SIMILARITY, "similarity/EN-SIMLEX-999.txt"),
+        (UNSEEN, "lm-wikitext103/wiki.valid.tokens"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00garbage \x80\n"])
+def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, part, file, content):
+    folder = make_data(tmp_path)
+    (folder / file).write_bytes(content)
+    with pytest.raises(PolysemeError):
+        part.measure(Subject(load(tiny), str(tiny)), Data(folder), quick())
 
 
 def test_commands_on_the_page_can_be_pasted(tmp_path):

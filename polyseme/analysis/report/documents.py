@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -31,8 +30,9 @@ from polyseme.analysis.report.sizes import Sizes
 from polyseme.analysis.report.statistics import SURE, sign_test
 from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
-from polyseme.errors import ConfigError
+from polyseme.errors import ConfigError, FormatError
 from polyseme.text.conll import CONLLU
+from polyseme.text.corpus import open_text
 
 TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
 COLUMNS = {"upos": "parts of speech", "deprel": "roles"}  # what a word is, and what it does in the sentence
@@ -73,7 +73,7 @@ def tell(findings: Findings) -> Told:
         return missing_told(findings, ["carried", "perplexity"], (findings.again(9),))
     better, worse = _sure(found)
     if text:
-        low, high = text["interval"]
+        low, high = (0.0 if end is None else end for end in text["interval"])  # None where a perplexity is endless
         better += ["guessing the next word"] * (high < 0)
         worse += ["guessing the next word"] * (low > 0)
     said = [
@@ -113,7 +113,7 @@ def _documents(path: Path) -> list[list[list[Row]]]:
     """Documents of UD-EWT, which a comment begins (``# newdoc``), as lists of sentences."""
     documents: list[list[list[Row]]] = []
     sentence: list[Row] = []
-    with lzma.open(path, "rt", encoding="utf-8") as lines:
+    with open_text(path) as lines:
         for line in chain(lines, [""]):
             fields = line.rstrip("\n").split("\t")
             if line.startswith("# newdoc") or not documents:
@@ -123,7 +123,10 @@ def _documents(path: Path) -> list[list[list[Row]]]:
             elif sentence and not line.strip():
                 documents[-1].append(sentence)
                 sentence = []
-    return [document for document in documents if document]
+    documents = [document for document in documents if document]
+    if not documents:
+        raise FormatError(f"{path}: no sentence in there; expected CoNLL-U")
+    return documents
 
 
 def _some(documents: list[list[list[Row]]], sentences: int) -> list[list[list[Row]]]:
@@ -175,9 +178,9 @@ def _text_blocks(text: Found) -> list[Block]:
         Table(
             ("perplexity", "fresh", "carried"),
             tuple(
-                (name, *(f"{text[state][name]:.1f}" for state in ("fresh", "carried")))
+                (name, *(_perplexity(text[state][name]) for state in ("fresh", "carried")))
                 for name in ("forward", "backward", "both")
-                if text["fresh"].get(name)
+                if name in text["fresh"]
             ),
             f"How many words the model is torn between when it guesses (fewer is better), on {text['tokens']:,} words "
             "and "
@@ -186,6 +189,10 @@ def _text_blocks(text: Found) -> list[Block]:
             "are not in its list.",
         )
     ]
+
+
+def _perplexity(value: float | None) -> str:
+    return "endless" if value is None else f"{value:,.1f}"
 
 
 def _p(value: float) -> str:

@@ -17,12 +17,13 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 14, 12, 40
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its label, its length, the interval around it, and which of the page's colours it has."""
+    """One bar: label, length, the interval around it, its colour among the page's, and what is said beside it."""
 
     label: str
     value: float
     interval: tuple[float, float] | None = None
     colour: int = 0
+    said: str | None = None
 
 
 def bars(rows: Sequence[Bar], end: float, unit: str = "", mark: float | None = None, start: float = 0.0) -> str:
@@ -34,7 +35,7 @@ def bars(rows: Sequence[Bar], end: float, unit: str = "", mark: float | None = N
     def at(value: float) -> float:
         return left + room * min(1.0, max(0.0, (value - start) / (end - start)))
 
-    drawn = []
+    drawn, said = [], []
     if mark is not None:
         drawn.append(_line(at(mark), 0, at(mark), height, "mark"))
     for number, row in enumerate(rows):
@@ -48,8 +49,9 @@ def bars(rows: Sequence[Bar], end: float, unit: str = "", mark: float | None = N
             low, high = map(at, row.interval)
             drawn.append(_line(low, y + 11.5, high, y + 11.5, "whisker"))
         beside = max(at(row.value), at(row.interval[1]) if row.interval else 0)
-        drawn.append(_text(beside + 6, y + 15, f"{row.value:.{_places(end)}f}{unit}", css="number"))
-    return _svg(height, drawn, ", ".join(f"{row.label}: {row.value:.{_places(end)}f}{unit}" for row in rows))
+        said.append(row.said or f"{row.value:.{_places(end)}f}{unit}")
+        drawn.append(_text(beside + 6, y + 15, said[-1], css="number"))
+    return _svg(height, drawn, ", ".join(f"{row.label}: {text}" for row, text in zip(rows, said, strict=True)))
 
 
 def lines(

@@ -132,7 +132,7 @@ def tell_gain(findings: Findings) -> Told:
         f"{gains[worst]:+.1f}, {title(worst)}."
     )
     rows = [
-        Bar(title(task), max(0.0, gain), colour=0 if gain > 0 else 1)
+        Bar(title(task), max(0.0, gain), colour=0 if gain > 0 else 1, said=f"{gain:+.1f}")
         for task, gain in sorted(gains.items(), key=lambda item: -item[1])
     ]
     blocks: list[Block] = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,9 @@ from polyseme.analysis.report.statistics import resampled, sign_test
 from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
 from polyseme.analysis.uses import bundled_sentences
-from polyseme.errors import ConfigError, InputError
+from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.lm import perplexity
+from polyseme.text.corpus import open_text
 from polyseme.text.tokenizer import tokenize
 
 WIKITEXT = "lm-wikitext103/wiki.valid.tokens"
@@ -112,7 +112,7 @@ def _articles(path: Path, limit: int) -> list[list[list[str]]]:
     """Whole articles of WikiText, as sentences, until there are so many words."""
     articles: list[list[list[str]]] = []
     words = 0
-    with path.open(encoding="utf-8") as lines:
+    with open_text(path) as lines:
         for line in lines:
             if re.match(r" = [^=].*[^=] = $", line.rstrip("\n")):
                 if words >= limit:
@@ -122,7 +122,10 @@ def _articles(path: Path, limit: int) -> list[list[list[str]]]:
                 sentences = [sentence.words for sentence in tokenize(_plain(line))]
                 articles[-1] += sentences
                 words += sum(map(len, sentences))
-    return [article for article in islice(articles, len(articles)) if article]
+    articles = [article for article in articles if article]
+    if not articles:
+        raise FormatError(f"{path}: no article in there; expected WikiText, where “ = Title = ” begins one")
+    return articles
 
 
 def _plain(line: str) -> str:

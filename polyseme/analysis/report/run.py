@@ -97,6 +97,12 @@ class Report:
                 yield step
             self._speeds[subject.typed] = _speed(subject)
 
+    @property
+    def upcoming(self) -> str:
+        """What is measured next."""
+        model, part = divmod(len(self._steps), len(self._parts))
+        return f"{self._subjects[model].typed}, {self._parts[part].name}" if model < len(self._subjects) else "the page"
+
     def write(self) -> list[Path]:
         """The page, the JSON beside it, and the times, which are the only thing that differs from run to run."""
         findings = [

@@ -14,6 +14,7 @@ from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
 from polyseme.embedding.layers import pool
 from polyseme.errors import FormatError
+from polyseme.text.corpus import open_text
 
 TRAIN, TEST = "sentiment-sst/stsa.binary.train", "sentiment-sst/stsa.binary.test"
 
@@ -52,11 +53,14 @@ SENTIMENT = Part("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",))
 
 def _read(path: Path) -> Rated:
     rows = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        label, *words = line.split()
-        if label not in ("0", "1") or not words:
-            raise FormatError(f"{path}, line {number}: expected 0 or 1 and a sentence, got {line!r:.60}")
-        rows.append((words, int(label)))
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            label, *words = line.split() or [""]
+            if label not in ("0", "1") or not words:
+                raise FormatError(f"{path}, line {number}: expected 0 or 1 and a sentence, got {line!r:.60}")
+            rows.append((words, int(label)))
+    if len({label for _, label in rows}) < 2:
+        raise FormatError(f"{path}: expected sentences of both kinds, 0 and 1")
     return rows
 
 

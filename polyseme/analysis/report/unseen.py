@@ -25,6 +25,7 @@ from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
 from polyseme.analysis.spelling import Answer, SpellingSettings, known_words, spelling
 from polyseme.errors import PolysemeError
+from polyseme.text.corpus import open_text
 
 KINDS = {"forms": "inflections", "misspellings": "misspellings"}
 ENOUGH = 0.5
@@ -117,7 +118,8 @@ def _words(subject: Subject, data: Data) -> tuple[list[str], str]:
     try:
         return known_words(subject.place, subject.encoder), OWN
     except PolysemeError:
-        counts = Counter(data[WIKITEXT].read_text("utf-8").split())
+        with open_text(data[WIKITEXT]) as lines:
+            counts = Counter(word for line in lines for word in line.split())
         words = [word for word, _ in counts.most_common() if word.isalpha()]
         return words, "the commonest words of WikiText-103's valid set"
 
