@@ -156,6 +156,14 @@ def test_the_last_layer_must_lose_beyond_luck():
     assert company.tell(given(names={"f1": {"0": 0.1, "1": 0.2, "2": 0.3}})).verdict == UNTESTED
 
 
+def test_fitted_taggers_decide_on_layers_where_they_are_stored():
+    rows = {"bert-last": [0.40, 0.41], "bert-embeddings": [0.2, 0.2], "bert-concat-last-four": [0.45, 0.46]}
+    stored = results_of(results(wnut17=rows), "mine")
+    assert company.tell(given(tasks=stored)).verdict == HELD
+    rows["bert-concat-last-four"] = [0.38, 0.46]
+    assert company.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == FAILED
+
+
 def test_all_models_stand_in_one_table():
     one = given(wic={"accuracy": {"0": 0.5, "1": 0.61}}, size={"bytes": 54_000_000})
     other = given(wic={"accuracy": {"0": 0.52}})

@@ -22,6 +22,7 @@ SENTENCES = (
     "He borrowed the money from a bank in the city .",
 )
 CELLS = 64  # of a vector that are drawn
+SHOWN = 2  # models that the first screen has room for
 
 
 def measure_opening(subject: Subject, data: Data, sizes: Sizes) -> Found:
@@ -85,7 +86,7 @@ def tell_opening(findings: list[Findings]) -> tuple[Block, ...]:
             "and says what came out, for or against."
         ),
     ]
-    for each in findings:
+    for each in findings[:SHOWN]:
         if found := each.found.get("opening"):
             named = f"{each.name}: w" if len(findings) > 1 else "W"
             for number, (sentence, nearest) in enumerate(zip(SENTENCES, found["nearest"], strict=True)):
