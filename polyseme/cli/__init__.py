@@ -29,6 +29,7 @@ from polyseme.cli.pairs import pairs
 from polyseme.cli.perplexity import perplexity
 from polyseme.cli.predict import predict
 from polyseme.cli.probe import probe
+from polyseme.cli.report import report
 from polyseme.cli.senses import senses
 from polyseme.cli.serve import serve
 from polyseme.cli.similarity import similarity
@@ -48,8 +49,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help answers in half the time
 )
-for command in (demo, embed, convert, info, index, neighbours, senses, wsd, drift, distil, serve):
-    app.command(no_args_is_help=command not in (demo, info, serve))(command)
+for command in (demo, report, serve, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
+    app.command(no_args_is_help=command not in (demo, report, serve, info))(command)
 for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, spelling, determinism, doctor):
     app.command(no_args_is_help=command not in (spelling, determinism))(command)
 app.add_typer(static, name="static")

@@ -1,0 +1,42 @@
+"""All claims, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyseme.analysis.report import company, directions, documents, fitted, layers, tense, tuning, unseen, words
+from polyseme.analysis.report.content import Claim, Part
+from polyseme.analysis.report.tour import OPENING, TOUR
+from polyseme.errors import ConfigError
+
+CLAIMS: tuple[Claim, ...] = (
+    words.CLAIM,
+    tense.CLAIM,
+    unseen.CLAIM,
+    layers.CLAIM,
+    fitted.MIX,
+    fitted.LESS_DATA,
+    tuning.CLAIM,
+    directions.CLAIM,
+    documents.CLAIM,
+    company.CLAIM,
+    fitted.GAIN,
+)
+TOUR_NAME = "tour"
+
+
+def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:
+    """The claims that are asked for by number; all where nothing is said, none for ``tour``."""
+    if not only:
+        return CLAIMS
+    known = {str(claim.number): claim for claim in CLAIMS}
+    for name in only:
+        if name not in known and name != TOUR_NAME:
+            raise ConfigError(f"there is no claim {name!r}; they are 1 to {len(CLAIMS)}, and 'tour'")
+    return tuple(claim for number, claim in known.items() if number in only)
+
+
+def choose_parts(claims: Sequence[Claim]) -> tuple[Part, ...]:
+    """What must be measured for them, each part once; what opens the page comes first."""
+    parts = [OPENING, TOUR, *(part for claim in claims for part in claim.parts)]
+    return tuple({part.name: part for part in parts}.values())

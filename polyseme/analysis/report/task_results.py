@@ -1,0 +1,87 @@
+"""Scores of fitted tasks, as ``benchmarks/tasks.py`` stored them: fits take hours, so they are read and not made here.
+
+A result is known by ``task/row/seed`` or ``task/row@10%/seed`` and tells its score, the mixes it came to, and the
+fingerprints of the encoders. Only results of the very model that is looked at are taken, and the baseline's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from polyseme.analysis.report.store import Found
+from polyseme.errors import ConfigError, FormatError
+
+BASE, MIXED = "glove", "input"
+TITLES = {
+    "wnut17": "names (WNUT-17)",
+    "conll2000": "chunks (CoNLL-2000)",
+    "ewt": "parts of speech (UD-EWT)",
+    "sst5": "sentiment (SST-5)",
+    "trec6": "questions (TREC-6)",
+    "sick": "entailment (SICK)",
+}
+COMMAND = "python benchmarks/tasks.py --data DATA --model {model} --glove glove.6B.50d.txt"
+
+
+def read_results(path: Path) -> dict[str, dict[str, Any]]:
+    """All results of a file, by key."""
+    try:
+        results = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise FormatError(f"{path}: is no JSON, as benchmarks/tasks.py stores it: {error}") from error
+    if not isinstance(results, dict) or not all(isinstance(each, dict) for each in results.values()):
+        raise FormatError(f"{path}: expected results by name, as benchmarks/tasks.py stores them")
+    return results
+
+
+def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Found:
+    """The scores, in per cent, by task and row, of one model and of the baseline without any; and its mixes.
+
+    Refused where there is none of this model.
+    """
+    scores: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    mixes: defaultdict[str, list[Any]] = defaultdict(list)
+    own = 0
+    for key in sorted(results):
+        task, row, result = *key.split("/")[:2], results[key]
+        of_model = any(encoder.get("fingerprint") == fingerprint for encoder in result.get("encoders", []))
+        if "score" not in result or not (of_model or row.partition("@")[0] == BASE):
+            continue
+        own += of_model
+        scores[task][row].append(100 * result["score"])
+        if row == MIXED:
+            mixes[task] += result.get("mixes", {}).get("input", [])[:1]
+    if not own:
+        raise ConfigError("The file of task results holds none of this model: its fingerprint is another.")
+    return {"scores": {task: dict(rows) for task, rows in scores.items()}, "mixes": dict(mixes), "fits": own}
+
+
+def mean(values: list[float]) -> float:
+    """Of all seeds."""
+    return statistics.mean(values)
+
+
+def difference(first: list[float], second: list[float]) -> tuple[float, float]:
+    """How much more the first is, and the standard error of that over seeds; endless where there is one seed only."""
+    if min(len(first), len(second)) < 2:
+        return mean(first) - mean(second), math.inf
+    error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
+    return mean(first) - mean(second), error
+
+
+def shown(values: list[float] | None) -> str:
+    """Mean and deviation, for a table."""
+    if not values:
+        return "–"
+    beside = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{mean(values):.1f}{beside}"
+
+
+def title(task: str) -> str:
+    """What people call a task."""
+    return TITLES.get(task, task)

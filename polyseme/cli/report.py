@@ -1,0 +1,78 @@
+"""``polyseme report``: what is said of contextual vectors, tested claim by claim on your model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.cli.output import DeviceOption, working
+
+if TYPE_CHECKING:
+    from polyseme.analysis.report.run import Report, Step
+    from polyseme.analysis.report.subject import Subject
+
+
+def report(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="One or several, side by side. [default: the one that ships]"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for page, JSON and finished parts.")
+    ] = Path("report"),
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Labelled sets: pos-ud-ewt, ner-wnut17, wsd, ... below it.")
+    ] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; may be repeated.")
+    ] = None,
+    full: Annotated[bool, typer.Option(help="All of every set, which takes hours.")] = False,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Test eleven claims about contextual word vectors on a model, and write a page about it.
+
+    Finished parts are kept: after an interruption the same command goes on. What needs data that is not given is said
+    to be missing.
+    """
+    from polyseme.analysis.report.run import Report, ReportSettings
+    from polyseme.formats.shipped import ENGLISH
+
+    settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
+    subjects = [_open(model, device) for model in models or [ENGLISH]]
+    making = Report(subjects, settings)
+    try:
+        _measure(making)
+    except KeyboardInterrupt:
+        typer.echo("finished parts are kept; the same command goes on from here", err=True)
+        raise
+    page = making.write()[0]
+    typer.echo(str(page))
+
+
+def _measure(making: Report) -> None:
+    steps = making.steps()
+    while True:
+        with working(making.upcoming):
+            step = next(steps, None)
+        if step is None:
+            return
+        _show(step)
+
+
+def _open(model: str, device: str) -> Subject:
+    from polyseme.analysis.report.subject import Subject
+    from polyseme.loading import load
+
+    with working(f"opening {model}"):
+        return Subject(load(model, device=device), model, device)
+
+
+def _show(step: Step) -> None:
+    done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
+    said = f"not done: {step.missing}" if step.missing else done
+    typer.echo(f"[{step.number}/{step.total}] {step.model}, {step.part}: {said}", err=True)
