@@ -29,7 +29,7 @@ browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
 	  echo "Installing a browser for the tests of the page (once; some minutes) ..." && \
-	  { apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install chromium; } >/dev/null 2>&1; \
+	  { timeout 120 apt-get -qq update; DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -y --no-install-recommends install chromium; } >/dev/null 2>&1; \
 	} || true
 
 # constraints.txt pins what was tested; the package itself asks only for lower bounds.
