@@ -6,7 +6,7 @@ import pytest
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError
-from polyseme.formats import archive, open_model
+from polyseme.formats import archive, open_model, shipped
 
 
 def zipped(folder, target, prefix=""):
@@ -127,7 +127,8 @@ def test_wrong_settings_are_told(fixtures, settings, message):
         polyseme.load(fixtures / "tiny", **settings)
 
 
-def test_without_a_path_the_remedy_is_told():
+def test_where_no_model_ships_the_remedy_is_told(monkeypatch, tmp_path):
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
     with pytest.raises(ConfigError, match="give the path of one"):
         polyseme.load()
 
