@@ -16,6 +16,8 @@ Direction = Literal["forward", "backward"]
 MAX_LAYERS = 100  # far beyond any model; a damaged file may say anything
 PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
+KINDS = {tuple: "a list", bool: "true or false"}  # as a file of settings has them
+
 T = TypeVar("T")
 
 
@@ -164,11 +166,18 @@ def from_dict(kind: type[T], values: object, where: str = "config") -> T:
     fields = {field.name: field for field in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{where} has no setting {key!r}.{nearest(str(key), fields)}")
+            inside = [f"{table}.{key}" for table in fields if key in _names(hints[table])]
+            hint = f" Did you mean {inside[0]!r}?" if inside else nearest(str(key), fields)
+            raise ConfigError(f"{where} has no setting {key!r}.{hint}")
     for name, field in fields.items():
         if field.default is dataclasses.MISSING and name not in values:
             raise ConfigError(f"{where} lacks the setting {name!r}")
     return kind(**{key: _value(hints[key], value, f"{where}.{key}") for key, value in values.items()})
+
+
+def _names(hint: Any) -> list[str]:  # noqa: ANN401
+    """The settings of a table, and none of anything else."""
+    return [field.name for field in dataclasses.fields(hint)] if dataclasses.is_dataclass(hint) else []
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
@@ -189,7 +198,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
         return float(value)
     expected = str if origin is Literal else origin
     if type(value) is not expected:
-        raise ConfigError(f"{where} must be {getattr(expected, '__name__', expected)}, not {value!r}")
+        raise ConfigError(f"{where} must be {KINDS.get(expected, expected.__name__)}, not {value!r}")
     return value
 
 

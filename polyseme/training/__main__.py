@@ -18,13 +18,15 @@ def main() -> None:
     """Train, and print a line now and then."""
     arguments = _parser().parse_args()
     try:
-        changes = dict(read_settings(arguments.config)) if arguments.config else {}
+        changes = merge_tables(read_settings(arguments.config) if arguments.config else {}, parse_set(arguments.set))
+        if arguments.tokenized:
+            changes = merge_tables(changes, {"data": {"tokenized": True}})
         order = Order(
             arguments.texts,
             arguments.output,
             arguments.preset,
             arguments.recipe,
-            merge_tables(changes, parse_set(arguments.set)),
+            changes,
             arguments.device,
             arguments.resume,
             arguments.overwrite,
@@ -69,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--recipe", choices=RECIPES, default="modern")
     parser.add_argument("--config", type=Path, help="a TOML or JSON file of settings")
     parser.add_argument("--set", action="append", default=[], metavar="TABLE.SETTING=VALUE")
+    parser.add_argument("--tokenized", action="store_true", help="a sentence a line, words apart by spaces")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--overwrite", action="store_true")

@@ -93,7 +93,7 @@ def _check_output(order: Order) -> None:
     for folder in (last, order.output):
         recover_folder(folder)
     if order.resume and not last.is_dir():
-        raise ConfigError(f"there is nothing to resume: {last} does not exist")
+        raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to begin")
     if not order.resume and not order.overwrite:
         if last.is_dir():
             raise OutputError(

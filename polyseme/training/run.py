@@ -33,7 +33,7 @@ from polyseme.training.distributed import Processes, join_processes, leave_proce
 from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
 from polyseme.training.order import Order, check_order, claimed
 from polyseme.training.prepare import PrepareSettings, Preparing, prepare
-from polyseme.training.settings import TrainSettings, change, choose_preset, preset
+from polyseme.training.settings import TrainSettings, change, check_precision, choose_preset, preset
 from polyseme.training.shards import Shards
 from polyseme.training.student import Student, new_student, spelling_of, taken_over
 from polyseme.training.trainer import Report, Trainer
@@ -129,17 +129,17 @@ class _Run:
     def _settings_of(self, size: str) -> TrainSettings:
         settings = preset(size, self.device.type, self.order.recipe)
         if self.model is None:
-            return change(settings, self.order.changes)
+            return check_precision(change(settings, self.order.changes), self.device.type)
         settings = replace(settings, model=self.model.config, characters=spelling_of(self.model))
         changed = change(settings, self.order.changes)
         for part in ("characters", "model"):
             if getattr(changed, part) != getattr(settings, part):
                 raise ConfigError(f"with --from the model stays what it is; leave out the settings of {part}")
-        return changed
+        return check_precision(changed, self.device.type)
 
     def _student(self, settings: TrainSettings) -> Student:
         if self.model and self.order.start_from:
-            return taken_over(self.model, self.order.start_from, settings.loss, self.shards, self.order.extend)
+            return taken_over(self.model, self.order.start_from, settings, self.shards, self.order.extend)
         return new_student(settings, self.shards)
 
     def _begin(self, asked: TrainSettings) -> None:
@@ -234,6 +234,8 @@ class _Run:
     def _conclude(self) -> Iterator[Evaluation]:
         """Measure the model that is kept, which may be an earlier one, on all there is; put that beside it."""
         place = self.order.output
+        if self.best is None and any(each["text"] == HELD_OUT and each["step"] for each in self.evaluations):
+            raise TrainingError("held-out perplexity was never a number, so no model was kept; lower learning_rate")
         kept = LanguageModel.load(place, device=str(self.device))
         if self.shards.held_out.tokens > self.settings.training.held_out_tokens:
             yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), kept)
@@ -247,7 +249,7 @@ class _Run:
     def _measure(self, text: str, documents: Sequence[Any], model: LanguageModel) -> Evaluation:
         fresh, carried = (perplexity(model, documents, carried=carried) for carried in (False, True))
         step = self.trainer.step
-        best = text == HELD_OUT and step > 0 and not fresh.both > (self.best or math.inf)  # no number is beaten by any
+        best = text == HELD_OUT and step > 0 and math.isfinite(fresh.both) and fresh.both <= (self.best or math.inf)
         evaluation = Evaluation(step, text, fresh, carried, best)
         self.evaluations.append(_brief(evaluation, self.trainer))
         if best:

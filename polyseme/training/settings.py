@@ -30,7 +30,8 @@ class LossSettings:
 
     Attributes:
         kind: ``sampled``, ``full`` or ``adaptive``.
-        words: Size of the vocabulary; rarer words count as one, ``<UNK>``, when they are to be predicted.
+        words: Size of the vocabulary, or of what is added to a model's; rarer words count as one, ``<UNK>``, when they
+            are to be predicted.
         min_count: How often a word must occur to be in it.
         samples: Words that a sampled softmax scores; as many as there are, and it is the full one.
         weighting: What they are drawn by: ``unigram`` (frequency to the power of 3/4) or ``log-uniform`` (rank).
@@ -193,6 +194,16 @@ def _published(shape: BiLMConfig) -> TrainSettings:
     return TrainSettings(shape, loss=LossSettings(weighting="log-uniform"), training=loop)
 
 
+def check_precision(settings: TrainSettings, device: str) -> TrainSettings:
+    """The same settings; refused where the device cannot compute in their precision."""
+    if device == "cpu" and settings.training.precision != "float32":
+        raise ConfigError(
+            f"a CPU trains in float32, not in {settings.training.precision}; "
+            "leave out training.precision, or give --device cuda"
+        )
+    return settings
+
+
 def choose_preset(words: int, device: str) -> str:
     """The size that so many running words can fill and such a device can train."""
     if device == "cpu" or words < 20_000_000:
@@ -241,7 +252,9 @@ def read_settings(path: Path) -> Mapping[str, Any]:
         raise ConfigError(f"{path}: TOML is read since {TOML_SINCE}; write the same tables as JSON") from error
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise ConfigError(f"{path} cannot be read as TOML: {error}") from error
 
 

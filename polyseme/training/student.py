@@ -66,26 +66,28 @@ def new_student(settings: TrainSettings, shards: Shards) -> Student:
     return Student(bilm, head, WordEncoder(spelling), vocabulary, counts)
 
 
-def taken_over(stored: StoredModel, path: Path, settings: LossSettings, shards: Shards, extend: bool) -> Student:
+def taken_over(stored: StoredModel, path: Path, settings: TrainSettings, shards: Shards, extend: bool) -> Student:
     """One that goes on from a model, with its words or with those of the new text beside them.
 
     A model without a head, as all published ones are, gets a new one.
     """
+    torch.manual_seed(settings.training.seed)
+    loss = settings.loss
     if stored.config.input.num_words or len(stored.config.directions) < DIRECTIONS:
         raise ConfigError(f"{path}: training goes on from models that read words by their spelling, both ways")
     if stored.softmax is None:
         if extend:
             raise ConfigError(f"{path} predicts no words yet, so all are new; leave out --extend-vocabulary")
-        vocabulary, counts = _new_vocabulary(settings, shards)
-        return Student(stored.build(), _new_head(settings, stored.config, counts), stored.words, vocabulary, counts)
+        vocabulary, counts = _new_vocabulary(loss, shards)
+        return Student(stored.build(), _new_head(loss, stored.config, counts), stored.words, vocabulary, counts)
     softmax = open_softmax(path)
     head, vocabulary = softmax.build(), softmax.vocabulary
-    if settings.kind == "adaptive" and isinstance(head, Softmax):
+    if loss.kind == "adaptive" and isinstance(head, Softmax):
         raise ConfigError(f"{path} has a softmax that is not adaptive, and keeps it; choose another loss.kind")
     known = dict(shards.word_counts())
     if extend:
-        fresh = [word for word, count in known.items() if count >= settings.min_count and word not in vocabulary]
-        head, vocabulary = _extended(head, vocabulary, fresh[: max(0, settings.words - len(vocabulary))])
+        fresh = [word for word, count in known.items() if count >= loss.min_count and word not in vocabulary]
+        head, vocabulary = _extended(head, vocabulary, fresh[: loss.words])
     counts = torch.tensor([known.get(word, 0) for word in vocabulary])
     counts[vocabulary.id(vocabulary.bos)] = counts[vocabulary.id(vocabulary.eos)] = shards.num_sentences
     counts[vocabulary.id(vocabulary.unk)] = max(0, shards.num_tokens - int(counts.sum()))

@@ -43,9 +43,12 @@ def test_text_in_model_out(call, tmp_path, config):
         (["--set", "loss.kind=exact"], "kind must be sampled, full or adaptive"),
         (["--preset", "tinny"], "Did you mean 'tiny'?"),
         (["--recipe", "bilm"], "Did you mean 'bilm-tf'?"),
+        (["--set", "steps=3"], "no setting 'steps'. Did you mean 'training.steps'?"),
+        (["--set", "data.held_out_from=t.txt"], "held_out_from must be a list, not 't.txt'"),
+        (["--set", "data.lowercase=yes"], "lowercase must be true or false, not 'yes'"),
         (["--resume"], "nothing to resume"),
         (["--device", "cuda:77"], "device 'cuda:77' cannot be used here"),
-        (["--config", "nowhere.toml"], "nowhere.toml cannot be read"),
+        (["--config", "nowhere.toml"], "nowhere.toml cannot be read: No such file"),
         (["--from", "nowhere"], "nowhere does not exist"),
         (["--also-evaluate", "nowhere"], "nowhere: no such file"),
         (["--workers", "0"], "workers must be at least 1"),
@@ -87,13 +90,14 @@ def test_the_room_runs_without_the_command_line_s_packages(tmp_path, config):
     text = write_text(tmp_path / "t.txt")
     hide = "import sys; sys.modules.update(dict.fromkeys(['typer', 'rich', 'matplotlib', 'h5py', 'zstandard'])); "
     code = hide + "from polyseme.training.__main__ import main; main()"
-    arguments = [str(text), "-o", str(tmp_path / "m"), "--config", str(config), "--set", "data.tokenized=true"]
+    arguments = [str(text), "-o", str(tmp_path / "m"), "--config", str(config), "--tokenized"]
     outcome = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--workers", "1"], capture_output=True, text=True, check=False
     )
     assert outcome.returncode == 0, outcome.stderr
     assert "is ready" in outcome.stderr
     assert not (tmp_path / "m" / "training.png").exists()
+    assert json.loads((tmp_path / "m" / "training.json").read_text())["settings"]["data"]["tokenized"]
 
 
 def test_tensorboard_is_an_extra(call, tmp_path, config, monkeypatch):

@@ -160,6 +160,47 @@ def test_a_run_that_goes_wrong_names_its_last_good_checkpoint(tmp_path):
         list(train(make_order(tmp_path, changes=changes)))
 
 
+def test_a_model_that_computes_no_numbers_replaces_none_and_is_not_kept(tmp_path, monkeypatch):
+    from polyseme.training import run
+
+    measure, answers = run.perplexity, iter([5.0, 5.0, *[float("nan")] * 6])
+    monkeypatch.setattr(
+        run, "perplexity", lambda *given, **more: dataclasses.replace(measure(*given, **more), both=next(answers))
+    )
+    found = [event.best for event in train(make_order(tmp_path)) if isinstance(event, Evaluation)]
+    assert found[:2] == [True, False]
+    before = weights(tmp_path / "model")
+    answers = iter([float("nan")] * 8)
+    with pytest.raises(TrainingError, match="never a number, so no model was kept; lower learning_rate"):
+        list(train(make_order(tmp_path, overwrite=True)))
+    assert all(torch.equal(before[name], value) for name, value in weights(tmp_path / "model").items())
+
+
+def test_the_head_that_a_published_model_gets_is_the_same_every_time(tmp_path, fixtures):
+    found = []
+    for number in range(2):
+        torch.manual_seed(number)
+        order = from_published(tmp_path, fixtures, overwrite=True)
+        found.append([event.fresh.both for event in train(order) if isinstance(event, Evaluation)])
+    assert found[0] == found[1]
+
+
+def test_words_are_added_to_a_vocabulary_that_is_larger_than_asked_for(tmp_path):
+    list(train(make_order(tmp_path)))
+    text = tmp_path / "text.txt"
+    text.write_text(text.read_text().replace("w1", "x1"))
+    few = {"loss": {"words": 4}}
+    list(train(make_order(tmp_path, "wider", start_from=tmp_path / "model", extend=True, changes=few)))
+    old, new = (set(LanguageModel.load(tmp_path / name).vocabulary) for name in ("model", "wider"))
+    assert len(new) == len(old) + 4
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_a_cpu_trains_in_its_own_precision(tmp_path, precision):
+    with pytest.raises(ConfigError, match=f"a CPU trains in float32, not in {precision}"):
+        list(train(make_order(tmp_path, changes={"training": {"precision": precision}})))
+
+
 def test_going_on_from_a_model_measures_both_domains_before_and_after(tmp_path):
     list(train(make_order(tmp_path)))
     new = tmp_path / "new"
