@@ -47,13 +47,14 @@ class ReportSettings:
 
 @dataclass(frozen=True)
 class Step:
-    """One part of one model is done."""
+    """One part of one model is done; seconds are by the clock, and those that the processor was busy with it."""
 
     number: int
     total: int
     model: str
     part: str
     seconds: float
+    processor_seconds: float
     stored: bool
     missing: str | None = None
 
@@ -82,7 +83,7 @@ class Report:
             self._read(place, TASKS, lambda subject=subject: self._task_results(subject))
             self._read(place, TUNED, lambda subject=subject: read_tuning(subject.place))
             for part in self._parts:
-                begun = time.monotonic()
+                begun, busy = time.monotonic(), time.process_time()
                 stored = self._measure(place, subject, part)
                 step = Step(
                     len(self._steps) + 1,
@@ -90,6 +91,7 @@ class Report:
                     subject.typed,
                     part.name,
                     time.monotonic() - begun,
+                    time.process_time() - busy,
                     stored,
                     self._missing[place].get(part.name),
                 )
