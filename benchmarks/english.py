@@ -39,6 +39,7 @@ from polyseme.analysis.wsd import disambiguate
 from polyseme.cli.output import write_json
 from polyseme.embedding.encoder import Encoder
 from polyseme.formats import shipped
+from polyseme.formats.native import CONFIG, MODEL, SOFTMAX, VOCABULARY
 from polyseme.lm import Document, LanguageModel
 from polyseme.lm.documents import number_documents
 from polyseme.lm.perplexity import Measure
@@ -182,15 +183,17 @@ PARTS: dict[str, Callable[[Subject], dict[str, Any]]] = {
 
 
 def identity(model: Path) -> str:
-    """Which model it is: the hash of its manifest, which holds those of its files."""
-    return hashlib.sha256((model / "manifest.json").read_bytes()).hexdigest()
+    """Which model it is: a hash of those of all that it computes with; a curve that goes with it may change."""
+    listed = json.loads((model / "manifest.json").read_text("utf-8"))["files"]
+    hashes = [listed[name]["sha256"] for name in (CONFIG, MODEL, SOFTMAX, VOCABULARY) if name in listed]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def stored(path: Path, which: str) -> dict[str, Any]:
     """What has been measured of this very model; what was measured of another is left behind."""
-    if path.exists() and (found := json.loads(path.read_text("utf-8"))).get("manifest") == which:
+    if path.exists() and (found := json.loads(path.read_text("utf-8"))).get("weights") == which:
         return found
-    return {"manifest": which, "parts": {}}
+    return {"weights": which, "parts": {}}
 
 
 def main() -> None:
@@ -208,16 +211,17 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     model = Path(shipped.resolve(args.model))
     subject = Subject(model, args.data, args.device, args.precision, args.documents, args.threads)
-    results = stored(args.json, identity(model))
-    results |= {"model": model.name}
+    which = identity(model)
     for name in args.only:
         begun = time.perf_counter()
         result = PARTS[name](subject)
         seconds = time.perf_counter() - begun
         how = {"seconds": round(seconds, 1), "device": args.device, "precision": args.precision}
+        results = stored(args.json, which)  # again: another run may have added to it
         results["parts"][name] = {**how, "threads": args.threads, "result": result}
-        write_json(args.json, results)
+        write_json(args.json, {**results, "model": model.name})
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    results = stored(args.json, which)
     print(table(results))
     if args.card:
         insert(args.card, FIGURES, table(results))

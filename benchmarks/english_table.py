@@ -16,9 +16,7 @@ def table(results: dict[str, Any]) -> str:
     rows = [row for name, make in _ROWS.items() if name in parts for row in make(parts[name]["result"])]
     lines = ["| | measured | to be reached |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     told = [f"{name} {how['seconds']:,.0f} s" for name, how in parts.items()]
-    return "\n".join(
-        [*lines, "", f"(`benchmarks/english.py`, manifest {results['manifest'][:12]}; {', '.join(told)}.)"]
-    )
+    return "\n".join([*lines, "", f"(`benchmarks/english.py`, weights {results['weights'][:12]}; {', '.join(told)}.)"])
 
 
 def leanings_table(results: dict[str, Any]) -> str:

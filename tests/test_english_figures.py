@@ -69,7 +69,7 @@ def test_wikitext_is_put_together_again(benchmarks, data):
 def test_tables_go_between_the_markers_and_nowhere_else(benchmarks, tmp_path):
     _, tables = benchmarks
     results = {
-        "manifest": "0123456789abcdef",
+        "weights": "0123456789abcdef",
         "parts": {"files": {"seconds": 1, "result": {"total": 26_000_000}}},
     }
     card = tmp_path / "card.md"
