@@ -6,7 +6,6 @@ import socket
 import threading
 from contextlib import contextmanager
 
-import pytest
 from language_models import make_language_model
 from models import make_encoder
 from static_models import make_static
@@ -16,7 +15,6 @@ from polyseme.backends.elmo import ElmoEncoder
 from polyseme.serving.catalogue import Catalogue, ServedModel
 from polyseme.serving.settings import Limits, ServeSettings
 
-pytest.importorskip("fastapi", reason="needs the extra serve")
 BUNDLED = bundled_sentences()
 SENTENCES = [["He", "sat", "on", "the", "bank", "."], [], ["bank"], ["the", "of", "日本", "🙂", "naïve"] * 7]
 

@@ -42,6 +42,7 @@ __all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
 
 POINTS = 200  # of a curve
 HELD_OUT = "held-out"
+TAKEN_OVER = 0.25  # of the usual learning rate, for a model that knows something already
 TOLD = ("curve", "losses", "evaluations", "evaluated", "best")  # of a run, in its checkpoint
 
 
@@ -130,7 +131,8 @@ class _Run:
         settings = preset(size, self.device.type, self.order.recipe)
         if self.model is None:
             return check_precision(change(settings, self.order.changes), self.device.type)
-        settings = replace(settings, model=self.model.config, characters=spelling_of(self.model))
+        loop = replace(settings.training, learning_rate=settings.training.learning_rate * TAKEN_OVER)
+        settings = replace(settings, model=self.model.config, characters=spelling_of(self.model), training=loop)
         changed = change(settings, self.order.changes)
         for part in ("characters", "model"):
             if getattr(changed, part) != getattr(settings, part):

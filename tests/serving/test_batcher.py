@@ -144,7 +144,7 @@ def test_engines_take_turns():
 
 def test_words_that_cannot_be_answered_in_time_are_not_let_in():
     now = [0.0]
-    admission = Admission(Limits(queue_words=100, deadline=10), clock=lambda: now[0])
+    admission = Admission(Limits(queue_words=100, batch_words=25, deadline=10), clock=lambda: now[0])
     admission.enter(80)
     with pytest.raises(HttpError, match="come back in 1 second") as refused:
         admission.enter(30)

@@ -7,7 +7,6 @@ import sys
 import urllib.request
 
 import pytest
-import served  # noqa: F401 - skips where the extra is missing
 
 import polyseme
 
