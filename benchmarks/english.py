@@ -105,8 +105,9 @@ def measure(subject: Subject, documents: islice[Document]) -> dict[str, Any]:
 
 def pos(subject: Subject) -> dict[str, Any]:
     folder = subject.data / "eval" / "pos-ud-ewt"
-    train, test = (list(read_labelled(folder / f"en_ewt-ud-{part}.conllu.xz", Labels())) for part in ("train", "test"))
-    return asdict(probe(subject.open(), train, test, ProbeSettings(control=False, device=subject.device)))
+    files = (folder / f"en_ewt-ud-{part}.conllu.xz" for part in ("train", "test", "dev"))
+    train, test, dev = (list(read_labelled(file, Labels())) for file in files)
+    return asdict(probe(subject.open(), train, test, ProbeSettings(control=False, device=subject.device), dev))
 
 
 def wsd(subject: Subject) -> dict[str, Any]:

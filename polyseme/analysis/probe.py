@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.features import Features, embed_labelled
-from polyseme.analysis.linear import FitSettings, Joined, LinearProblem, Rows
+from polyseme.analysis.linear import FitSettings, Joined, LinearClassifier, LinearProblem, Rows
 from polyseme.analysis.pictures import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.analysis.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 JOINED = "joined"
+PENALTIES = (1.0, 0.1, 0.01, 0.001)  # that a dev set chooses from, as scikit-learn's C: the weakest first
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ProbeSettings:
     Attributes:
         layers: Which layers: ``all`` is each by itself and then all of them joined.
         control: Fit the control task too, which doubles the time.
-        inverse_penalty: scikit-learn's ``C``, on standardised features.
+        inverse_penalty: scikit-learn's ``C``, on standardised features; a dev set chooses for itself.
         seed: Of the control task's labels.
         device: Where to fit.
     """
@@ -62,6 +63,7 @@ class LayerProbe:
     control: float | None
     selectivity: float | None
     steps: int  # that the fit took; as many as allowed means that it did not end
+    inverse_penalty: float  # that it was fitted with
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,21 @@ class ProbeResult:
 
 
 def probe(
-    embedder: Embedder, train: Iterable[Labelled], test: Iterable[Labelled], settings: ProbeSettings | None = None
+    embedder: Embedder,
+    train: Iterable[Labelled],
+    test: Iterable[Labelled],
+    settings: ProbeSettings | None = None,
+    dev: Iterable[Labelled] | None = None,
 ) -> ProbeResult:
-    """Fit a linear probe to each layer. Words whose label is None are context for the others, and not counted."""
+    """Fit a linear probe to each layer. Words whose label is None are context for the others, and not counted.
+
+    With a dev set, each layer gets the penalty that does best there: more features need a stronger one.
+    """
     settings = settings or ProbeSettings()
     choices = views(settings.layers, embedder.num_layers)
     sets = [_checked(train, "training"), _checked(test, "test")]
+    if dev is not None:
+        sets.append(_checked(dev, "dev"))
     names, truth = _numbered(sets)
     if len(names) < 2:
         raise InputError(f"all labels in training are {names[0]!r}; a probe tells labels apart, so it needs two")
@@ -106,16 +117,17 @@ def probe(
             f"no label of the test is in training, which has {', '.join(names[:5])}{', …' * (len(names) > 5)}; "
             "are both of the same column?"
         )
-    training, testing = (embed_labelled(embedder, part, choices) for part in sets)
+    embedded = [embed_labelled(embedder, part, choices) for part in sets]
+    training, testing = embedded[:2]
     control = _control_labels(training, testing, truth[0], settings.seed) if settings.control else None
     seen = {name: number for number, name in enumerate(names)}
     rows = [
-        _probe_layer(view_name(choice), (one, other), truth, control, settings)
-        for choice, one, other in zip(choices, training.layers, testing.layers, strict=True)
+        _probe_layer(view_name(choice), features, truth, control, settings)
+        for choice, *features in zip(choices, *(part.layers for part in embedded), strict=True)
     ]
     if len(choices) > 1:
-        pair = (Joined(training.layers), Joined(testing.layers))
-        rows.append(_probe_layer(JOINED, pair, truth, control, settings))
+        joined = [Joined(part.layers) for part in embedded]
+        rows.append(_probe_layer(JOINED, joined, truth, control, settings))
     return ProbeResult(
         model=embedder.name,
         train_words=len(training.labels),
@@ -150,7 +162,7 @@ def draw_probe(result: ProbeResult, labels: str) -> Figure:
     return figure
 
 
-Numbers = tuple[np.ndarray, np.ndarray]  # of training's and of the test's labels
+Numbers = Sequence[np.ndarray]  # of training's labels, of the test's, and of the dev set's if there is one
 
 
 def _checked(sentences: Iterable[Labelled], which: str) -> list[Labelled]:
@@ -162,10 +174,10 @@ def _checked(sentences: Iterable[Labelled], which: str) -> list[Labelled]:
 
 def _numbered(sets: Sequence[Sequence[Labelled]]) -> tuple[list[str], Numbers]:
     """Training's distinct labels, and all labels as numbers among them; -1 is one that training does not have."""
-    train, test = ([label for each in part for label in each.labels if label is not None] for part in sets)
-    names = sorted(set(train))
+    labels = [[label for each in part for label in each.labels if label is not None] for part in sets]
+    names = sorted(set(labels[0]))
     number = {name: place for place, name in enumerate(names)}
-    return names, (np.array([number[label] for label in train]), np.array([number.get(label, -1) for label in test]))
+    return names, [np.array([number.get(label, -1) for label in part]) for part in labels]
 
 
 def _control_labels(train: Features, test: Features, labels: np.ndarray, seed: int) -> Numbers:
@@ -185,16 +197,25 @@ def _usual_labels(train: Features, test: Features, labels: np.ndarray) -> np.nda
 
 
 def _probe_layer(
-    name: int | str, features: tuple[Rows, Rows], truth: Numbers, control: Numbers | None, settings: ProbeSettings
+    name: int | str, features: Sequence[Rows], truth: Numbers, control: Numbers | None, settings: ProbeSettings
 ) -> LayerProbe:
-    fit = FitSettings(inverse_penalty=settings.inverse_penalty, device=settings.device)
-    problem = LinearProblem(features[0], fit)
-    classifier = problem.fit(truth[0])
+    problem, classifier = _fit(features, truth, settings)
     accuracy = _share(classifier.predict(features[1]), truth[1])
-    if control is None:
-        return LayerProbe(name, accuracy, None, None, classifier.steps)
-    by_lot = _share(problem.fit(control[0]).predict(features[1]), control[1])
-    return LayerProbe(name, accuracy, by_lot, accuracy - by_lot, classifier.steps)
+    by_lot = None if control is None else _share(problem.fit(control[0]).predict(features[1]), control[1])
+    selectivity = None if by_lot is None else accuracy - by_lot
+    return LayerProbe(name, accuracy, by_lot, selectivity, classifier.steps, problem.settings.inverse_penalty)
+
+
+def _fit(features: Sequence[Rows], truth: Numbers, settings: ProbeSettings) -> tuple[LinearProblem, LinearClassifier]:
+    """A classifier with the penalty of the settings, or with the one that does best on a dev set."""
+    choosing = len(features) > 2
+    found = []
+    for penalty in PENALTIES if choosing else (settings.inverse_penalty,):
+        problem = LinearProblem(features[0], FitSettings(inverse_penalty=penalty, device=settings.device))
+        classifier = problem.fit(truth[0])
+        found.append((_share(classifier.predict(features[2]), truth[2]) if choosing else 1.0, problem, classifier))
+    _, problem, classifier = max(found, key=lambda one: one[0])
+    return problem, classifier
 
 
 def _share(given: np.ndarray, right: np.ndarray) -> float:

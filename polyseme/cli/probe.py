@@ -31,6 +31,7 @@ def probe(
     train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U, plain or compressed.")],
     test: Annotated[Path, typer.Option(help="The same, to measure on.")],
     model: ShippedArgument = None,
+    dev: Annotated[Path | None, typer.Option(help="The same, to choose each layer's penalty by.")] = None,
     column: Annotated[
         str | None,
         typer.Option(help="The labels: a number from 1, or a name as upos. [default: upos, or the last column]"),
@@ -59,13 +60,13 @@ def probe(
     check_outputs(json, plot)
     wanted = Labels(column, feature, word_column)
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
-    known, asked = (_read(path, wanted, limit) for path in (train, test))
+    known, asked, judged = (path and _read(path, wanted, limit) for path in (train, test, dev))
     name = label_name(train, wanted)
     embedder = open_embedder(model, device)
     with working("embedding and fitting"):
-        result = run(embedder, known, asked, settings)
+        result = run(embedder, known or [], asked or [], settings, judged)
     if json:
-        write_json(json, {**vars(result), "labelled": name, "train": train, "test": test, "limit": limit})
+        write_json(json, {**vars(result), "labelled": name, "train": train, "test": test, "dev": dev, "limit": limit})
     if json != "-":
         _show(result, name, limit)
     if plot:

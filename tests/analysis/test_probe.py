@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from planted import OneLayer, Planted
+from planted import OneLayer, Planted, noise
 
 from polyseme.analysis import features
 from polyseme.analysis.probe import JOINED, ProbeSettings, draw_probe, probe
@@ -49,6 +49,21 @@ def test_the_layer_that_knows_is_found(result):
     assert by_layer[JOINED].accuracy > 0.97
     assert by_layer[0].accuracy < 0.5
     assert by_layer[2].accuracy < 0.5
+
+
+def noisy(words, place):
+    """The truth among much that happens to be so here and is nowhere else."""
+    return np.concatenate([plant(words, place), noise(*words, place, dim=200)])
+
+
+def test_a_dev_set_chooses_a_penalty_for_each_layer():
+    settings = ProbeSettings(layers=1, control=False)
+    few, dev = TRAIN[:30], sentences(60, 3)
+    (free,) = probe(Planted(noisy, dim=208), few, TEST, settings).layers
+    (chosen,) = probe(Planted(noisy, dim=208), few, TEST, settings, dev).layers
+    assert free.inverse_penalty == 1.0
+    assert chosen.inverse_penalty < 1.0
+    assert chosen.accuracy > free.accuracy
 
 
 def test_the_control_task_is_learned_from_words_and_not_from_context(result):
