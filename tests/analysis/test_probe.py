@@ -53,12 +53,12 @@ def test_the_layer_that_knows_is_found(result):
 
 def noisy(words, place):
     """The truth among much that happens to be so here and is nowhere else."""
-    return np.concatenate([plant(words, place), np.zeros(200)]) + noise(*words, place, dim=208)
+    return np.concatenate([2 * plant(words, place), np.zeros(200)]) + noise(*words, place, dim=208)
 
 
 def test_a_dev_set_chooses_a_penalty_for_each_layer():
     settings = ProbeSettings(layers=1, control=False)
-    few, dev = TRAIN[:30], sentences(60, 3)
+    few, dev = TRAIN[:60], sentences(150, 3)
     (free,) = probe(Planted(noisy, dim=208), few, TEST, settings).layers
     (chosen,) = probe(Planted(noisy, dim=208), few, TEST, settings, dev).layers
     assert free.inverse_penalty == 1.0
