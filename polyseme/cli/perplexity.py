@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.cli.corpora import RawOption
-from polyseme.cli.output import DeviceOption, JsonOption, decimals, percent, show_table, working, write_json
+from polyseme.cli.output import (
+    DeviceOption,
+    JsonOption,
+    counted_as,
+    decimals,
+    percent,
+    show_table,
+    working,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel, Perplexity
@@ -79,7 +88,8 @@ def _show(model: LanguageModel, results: list[Perplexity]) -> None:
     show_table(title, ("state", "forward", "backward", "both", "bits per character"), rows)
     text = results[0]
     typer.echo(
-        f"{text.tokens:,} tokens: {text.words:,} words and a boundary for each of {text.sentences:,} sentences, in "
-        f"{text.documents:,} documents of {text.characters:,} characters; {percent(text.unknown)} % of the words are "
+        f"{text.tokens:,} tokens: {counted_as(text.words, 'word')} and a boundary for each of "
+        f"{counted_as(text.sentences, 'sentence')}, in {counted_as(text.documents, 'document')} of "
+        f"{text.characters:,} characters; {percent(text.unknown)} % of the words are "
         "not known and count as <UNK>"
     )
