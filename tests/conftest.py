@@ -4,6 +4,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -51,9 +52,10 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-class Outcome:
-    def __init__(self, status, out, err):
-        self.status, self.out, self.err = status, out, err
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
 
 
 def run(capfd, *arguments) -> Outcome:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from polyseme import cli
 from polyseme.cli import output
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -19,21 +18,9 @@ TEXT = "".join(f"the bank of the river {number} and the money\n" for number in r
 
 
 @pytest.fixture
-def call(capfd, monkeypatch, tmp_path):
-    """Run in this process, by the console script's way in: exit status, output, errors."""
+def call(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return call
 
 
 @pytest.fixture(autouse=True)

@@ -1,33 +1,13 @@
 """``index``, ``neighbours``, ``senses``, ``wsd`` and ``drift`` as people run them."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 from sensible import SENTENCES
 
-from polyseme import cli
-
 TINY = str(Path(__file__).parents[1] / "fixtures" / "tiny")
 QUESTION = ("neighbours", "He sat on the river bank .", "--word", "bank", "--model", TINY)
-
-
-@pytest.fixture
-def call(capfd, monkeypatch):
-    """Run in this process, by the console script's way in: exit status, output, errors."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

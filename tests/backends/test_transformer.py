@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from transformer_models import KINDS, LONGEST, make_model, make_tokenizer, make_transformer, save_transformer
 
 import polyseme
-from polyseme import cli
 from polyseme.backends.pieces import best_stretches, like_sized, overlapping
 from polyseme.backends.transformer import TransformerEncoder
 from polyseme.embedding.interfaces import EmbedSettings
@@ -375,22 +374,6 @@ def test_settings_of_another_kind_of_model_are_refused(folder, fixtures):
         polyseme.load(folder, vocabulary="words.txt")
     with pytest.raises(ConfigError, match=r"pooling must be 'first', 'last' or 'mean', not 'men'.*Did you mean 'mean'"):
         polyseme.load(folder, pooling="men")
-
-
-@pytest.fixture
-def call(capfd, monkeypatch):
-    """The command line in this process: its status, and what it said."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        try:
-            cli.main()
-            status = 0
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        return status, *capfd.readouterr()
-
-    return run
 
 
 def test_info_describes_a_transformer(call, folder):

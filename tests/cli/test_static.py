@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme import cli
 
 pytest.importorskip("gensim")
 TEXT = "He sat on the bank of the river .\nThe bank lent the man money .\n" * 20
@@ -19,19 +18,6 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYSEME_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.txt").write_text(TEXT)
-
-
-@pytest.fixture
-def call(capfd, monkeypatch):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            return leaving.code or 0, *capfd.readouterr()
-        return 0, *capfd.readouterr()
-
-    return run
 
 
 def read_with_gensim(path):

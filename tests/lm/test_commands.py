@@ -7,27 +7,11 @@ import sys
 import pytest
 from language_models import WORDS, make_language_model, save_language_model
 
-from polyseme import cli
 from polyseme.formats import open_extras, open_softmax
 from polyseme.lm import LanguageModel, perplexity
 
 TEXT = "He sat on the bank .\nthe river\n\nunheard-of bank\n"
 DOCUMENTS = [[["He", "sat", "on", "the", "bank", "."], ["the", "river"]], [["unheard-of", "bank"]]]
-
-
-@pytest.fixture
-def call(capfd, monkeypatch):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

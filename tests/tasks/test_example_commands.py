@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from polyseme import cli
 from polyseme.tasks import fit
 
 from .labelled import claims, opinions
@@ -30,22 +29,14 @@ def quick(kind):
 
 
 @pytest.fixture
-def call(capfd, monkeypatch, tmp_path):
-    """Run in this process, by the console script's way in: exit status, output, errors."""
+def call(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYSEME_CACHE", str(tmp_path / "cache"))
 
     def run(*arguments, stdin=None):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
         if stdin is not None:
             monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(stdin.encode()))))
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
+        return call(*arguments)
 
     return run
 

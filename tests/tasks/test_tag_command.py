@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from polyseme import cli
 from polyseme.cli import fitting
 from polyseme.tasks import fit
 from polyseme.tasks.schemes import convert
@@ -33,22 +32,10 @@ def columns(sentences, labels, between=" "):
 
 
 @pytest.fixture
-def call(capfd, monkeypatch, tmp_path):
-    """Run in this process, by the console script's way in: exit status, output, errors."""
+def call(call, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("POLYSEME_CACHE", str(tmp_path / "cache"))
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["polyseme", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            status = leaving.code or 0
-        captured = capfd.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return call
 
 
 @pytest.fixture(autouse=True)
