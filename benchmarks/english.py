@@ -36,8 +36,8 @@ from polyseme.analysis.sense_tagged import find_sets, read_inventory, read_tagge
 from polyseme.analysis.spelling import known_words, spelling
 from polyseme.analysis.wic import read_wic, wic
 from polyseme.analysis.wsd import disambiguate
-from polyseme.cli.output import write_json
 from polyseme.embedding.encoder import Encoder
+from polyseme.files import replacing
 from polyseme.formats import shipped
 from polyseme.formats.native import CONFIG, MODEL, SOFTMAX, VOCABULARY
 from polyseme.lm import Document, LanguageModel
@@ -221,7 +221,8 @@ def main() -> None:
         how = {"seconds": round(seconds, 1), "device": args.device, "precision": args.precision}
         results = stored(args.json, which)  # again: another run may have added to it
         results["parts"][name] = {**how, "threads": args.threads, "result": result}
-        write_json(args.json, {**results, "model": model.name})
+        with replacing(args.json) as file:
+            file.write(json.dumps({**results, "model": model.name}, indent=2, ensure_ascii=False).encode() + b"\n")
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
     results = stored(args.json, which)
     print(table(results))

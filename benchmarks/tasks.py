@@ -60,6 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--model", help="an ELMo model [default: the one that ships]")
     parser.add_argument("--glove", type=Path, default=Path("glove.6B.50d.txt"))
     parser.add_argument("--transformer", help="a transformer's folder; without it its rows are left out")
+    parser.add_argument("--tuned", help="the model after `polyseme train --from` on film reviews; likewise")
     parser.add_argument("--tasks", nargs="+", default=["wnut17", "conll2000", "ewt", "sst5", "trec6", "sick"])
     parser.add_argument("--only", nargs="+", metavar="NAME", help="fits whose names begin so")
     parser.add_argument("--seeds", type=int, default=3)
@@ -77,8 +78,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def chosen(args: argparse.Namespace) -> list[Unit]:
     found = [unit for unit in units(args.tasks, args.seeds) if unit.task in args.tasks]
-    if not args.transformer:
-        found = [unit for unit in found if ROWS[unit.row].encoder != "transformer"]
+    absent = [name for name in ("transformer", "tuned") if not getattr(args, name)]
+    found = [unit for unit in found if ROWS[unit.row].encoder not in absent]
     return [unit for unit in found if not args.only or unit.key.startswith(tuple(args.only))]
 
 
@@ -120,6 +121,7 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
     scores = model.evaluate(*split.test)
     about = [source.describe() for source in (*model.sources, *model.word_sources)]
     return {
+        **(tuning(args) if ROWS[unit.row].encoder == "tuned" else {}),
         "score": scores.main.value,
         "measure": scores.main.name,
         "dev": model.best_score_,
@@ -138,6 +140,14 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def tuning(args: argparse.Namespace) -> dict[str, Any]:
+    """Which model was tuned, and the perplexities before and after, by text."""
+    from polyseme.analysis.report.tuning import read_tuning
+
+    tuned_from = opened(args.model, args.device).fingerprint()
+    return {"tuned_from": tuned_from, "perplexities": read_tuning(Path(args.tuned))}
+
+
 def make_model(unit: Unit, args: argparse.Namespace) -> Any:
     """A model as a row wants it, with its defaults but for what the row and --set change."""
     import tasks_data
@@ -152,7 +162,7 @@ def make_model(unit: Unit, args: argparse.Namespace) -> Any:
     changes = parse_settings(args.set, ["model", "fit"])
     own = merged(merged(dataclasses.asdict(kind.settings_kind()), row.settings), changes["model"])
     fitting = merged(merged(dataclasses.asdict(kind.default_fit), {"seed": unit.seed}), changes["fit"])
-    path = {"elmo": args.model, "transformer": args.transformer}.get(row.encoder or "")
+    path = {"elmo": args.model, "tuned": args.tuned, "transformer": args.transformer}.get(row.encoder or "")
     return kind(
         opened(path, args.device) if row.encoder else None,
         words=opened(str(args.glove), args.device),

@@ -16,7 +16,7 @@ from polyseme.tasks.mixing import MixSettings
 from polyseme.tasks.pooling import align, max_pool, mean_pool
 from polyseme.tasks.reading import Inputs, Reader
 from polyseme.tasks.settings import check_choice, check_range
-from polyseme.tasks.stack import StackNetwork, StackSettings, make_lstm, read_both_ways
+from polyseme.tasks.stack import StackNetwork, StackSettings, Where, make_lstm, read_both_ways
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class PairsSettings(StackSettings):
 
     Attributes:
         answer: ``label`` for entailment or paraphrase, ``number`` for relatedness.
+        where: Where the contextual vectors enter; sentences are aligned by what comes out, so they belong there too.
         cells: Of each direction of each LSTM layer, the one that reads what was compared among them.
         layers: LSTM layers before the comparison.
         dropout: On word vectors and spellings, on what every LSTM layer gives, and between the layers after them.
@@ -33,6 +34,7 @@ class PairsSettings(StackSettings):
     """
 
     answer: Literal["label", "number"] = "label"
+    where: Where = "both"
     cells: int = 100
     layers: int = 1
     dropout: float = 0.2

@@ -37,7 +37,7 @@ def max_pool(vectors: Tensor, mask: Tensor) -> Tensor:
 
 def align(one: Tensor, other: Tensor, masks: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
     """For each word of one sentence what it is most like in the other, both ways: (B, T, D) and (B, T', D)."""
-    alike = one @ other.transpose(1, 2)
+    alike = one @ other.transpose(1, 2) / one.shape[2] ** 0.5
     here, there = (~mask for mask in masks)
     to_other = alike.masked_fill(there.unsqueeze(1), _NOWHERE).softmax(dim=2)
     to_one = alike.masked_fill(here.unsqueeze(2), _NOWHERE).softmax(dim=1)

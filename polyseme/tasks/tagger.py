@@ -32,7 +32,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
 
     task = "tagger"
     settings_kind = TaggerSettings
-    default_fit = FitSettings(rate=3e-3, batch_size=16)
+    default_fit = FitSettings(rate=3e-3)
     labels_: LabelSet
 
     def fit(

@@ -178,7 +178,7 @@ def results(fingerprint="mine", **scores):
         f"{task}/{row}/{seed}": {
             "score": score,
             "encoders": encoders.get(row.partition("@")[0], [{"name": "elmo", "fingerprint": fingerprint}]),
-            "mixes": {"input": [{"weights": [0.2, 0.5, 0.3], "gamma": 1.5}]} if row == "input" else {},
+            "mixes": {"input": [{"weights": [0.2, 0.5, 0.3], "gamma": 1.5}]} if row == "elmo" else {},
         }
         for task, rows in scores.items()
         for row, seeds in rows.items()
@@ -187,23 +187,23 @@ def results(fingerprint="mine", **scores):
 
 
 def test_results_of_another_model_are_not_taken():
-    stored = results("another", wnut17={"glove": [0.3], "input": [0.4]})
+    stored = results("another", wnut17={"glove": [0.3], "elmo": [0.4]})
     with pytest.raises(ConfigError, match="fingerprint is another"):
         results_of(stored, "mine")
 
 
 def test_the_learnt_mix_must_beat_the_top_layer():
-    stored = results(wnut17={"input": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
+    stored = results(wnut17={"elmo": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
     told = fitted.tell_mix(given(tasks=plain(results_of(stored, "mine"))))
     assert told.verdict == HELD
     assert "+5.0 points" in told.because
-    noisy = results(wnut17={"input": [0.30, 0.41, 0.52], "layer-2": [0.35, 0.36, 0.37]})
+    noisy = results(wnut17={"elmo": [0.30, 0.41, 0.52], "layer-2": [0.35, 0.36, 0.37]})
     assert fitted.tell_mix(given(tasks=plain(results_of(noisy, "mine")))).verdict == FAILED
     assert fitted.tell_mix(given({"tasks": "Nothing."})).verdict == UNTESTED
 
 
 def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
-    stored = results(wnut17={"glove": [0.3], "input": [0.4], "input@30%": [0.31]})
+    stored = results(wnut17={"glove": [0.3], "elmo": [0.4], "elmo@30%": [0.31]})
     assert fitted.tell_data(given(tasks=plain(results_of(stored, "mine")))).verdict == HELD
     good = {"sentences": [1] * 5, "view": "joined", "spelling": [0.8] * 5, "context": [0.85] * 5}
     assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.7}})).verdict == HELD
@@ -218,9 +218,9 @@ def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
 
 
 def test_the_gain_is_averaged_over_four_tasks_or_more():
-    tasks = {name: {"glove": [0.80], "input": [0.83]} for name in ("wnut17", "conll2000", "ewt", "sst5")}
+    tasks = {name: {"glove": [0.80], "elmo": [0.83]} for name in ("wnut17", "conll2000", "ewt", "sst5")}
     assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == HELD
-    tasks["sick"] = {"glove": [0.80], "input": [0.78]}
+    tasks["sick"] = {"glove": [0.80], "elmo": [0.78]}
     assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == FAILED
     few = {name: tasks[name] for name in ("wnut17", "ewt")}
     assert fitted.tell_gain(given(tasks=results_of(results(**few), "mine"))).verdict == UNTESTED
@@ -229,7 +229,7 @@ def test_the_gain_is_averaged_over_four_tasks_or_more():
 def test_fine_tuning_is_compared_with_the_same_model_frozen():
     rows = {"fine-tuned": [0.5, 0.51], "bert-weighted-sum-all": [0.4, 0.41]}
     assert tuning.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == HELD
-    assert tuning.tell(given(tasks=results_of(results(wnut17={"input": [0.4]}), "mine"))).verdict == UNTESTED
+    assert tuning.tell(given(tasks=results_of(results(wnut17={"elmo": [0.4]}), "mine"))).verdict == UNTESTED
 
 
 def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
@@ -251,6 +251,19 @@ def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
     (tmp_path / "training.json").write_text("{")
     with pytest.raises(ConfigError, match="does not say how"):
         tuning.read_tuning(tmp_path)
+
+
+def test_a_model_that_was_tuned_from_this_one_tells_what_the_tasks_gained():
+    stored = results(sst5={"elmo": [0.45, 0.46]}, trec6={"elmo": [0.96, 0.96]})
+    tuned = results("other", sst5={"tuned": [0.47, 0.48]}, trec6={"tuned": [0.95, 0.95]})
+    for each in tuned.values():
+        each |= {"tuned_from": "mine", "perplexities": {"held-out": [200, 120], "old.txt": [90, 99]}}
+    told = tuning.tell(given(tasks=plain(results_of(stored | tuned, "mine"))))
+    assert told.verdict == HELD
+    assert "from 200.0 to 120.0" in told.because
+    assert told.blocks[-1].rows[0] == ("sentiment (SST-5)", "45.5 ± 0.7", "47.5 ± 0.7", "+2.0")
+    with pytest.raises(ConfigError, match="fingerprint is another"):
+        results_of(tuned, "yours")
 
 
 def test_one_seed_says_nothing_about_luck():

@@ -265,5 +265,5 @@ def test_pooling_minds_only_the_words_that_are_there():
         torch.testing.assert_close(pool(vectors, mask)[1:], pool(short, everything))
     assert attention.weights(vectors, mask)[1, 3:].abs().sum() == 0
     one, other = align(vectors, vectors.flip(0), (mask, mask.flip(0)))
-    torch.testing.assert_close(one[0], (vectors[0] @ short[0].T).softmax(1) @ short[0])
-    torch.testing.assert_close(other[0, :3], (short[0] @ vectors[0].T).softmax(1) @ vectors[0])
+    torch.testing.assert_close(one[0], (vectors[0] @ short[0].T / short.shape[2] ** 0.5).softmax(1) @ short[0])
+    torch.testing.assert_close(other[0, :3], (short[0] @ vectors[0].T / short.shape[2] ** 0.5).softmax(1) @ vectors[0])

@@ -23,7 +23,7 @@ from polyseme.tasks.pairs_network import PairsSettings
 
 from .labelled import claims
 
-SMALL = PairsSettings(cells=8, hidden=12, dropout=0.0, mix=MixSettings(dropout=0.0))
+SMALL = PairsSettings(where="input", cells=8, hidden=12, dropout=0.0, mix=MixSettings(dropout=0.0))
 SMALL = dataclasses.replace(SMALL, spelling=SpellingSettings(dim=8, filters=12))
 QUICK = FitSettings(epochs=10, epoch_steps=1, rate=0.005, batch_size=10, patience=10, average=0.5)
 TRAIN, DEV, TEST = claims(80, 0), claims(30, 1), claims(40, 2)

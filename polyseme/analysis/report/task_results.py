@@ -1,7 +1,8 @@
 """Scores of fitted tasks, as ``benchmarks/tasks.py`` stored them: fits take hours, so they are read and not made here.
 
 A result is known by ``task/row/seed`` or ``task/row@10%/seed`` and tells its score, the mixes it came to, and the
-fingerprints of the encoders. Only results of the very model that is looked at are taken, and the baseline's.
+fingerprints of the encoders. Only results of the very model that is looked at are taken, the baseline's, and those of a
+model that was tuned from it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from polyseme.analysis.report.store import Found
 from polyseme.errors import ConfigError, FormatError
 
-BASE, MIXED = "glove", "input"
+BASE, MIXED, TUNED = "glove", "elmo", "tuned"
 TITLES = {
     "wnut17": "names (WNUT-17)",
     "conll2000": "chunks (CoNLL-2000)",
@@ -42,23 +43,32 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Found:
     """The scores, in per cent, by task and row, of one model and of the baseline without any; and its mixes.
 
-    Refused where there is none of this model.
+    Of a model that was tuned from it also the perplexities before and after. Refused where there is none of this model.
     """
     scores: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     mixes: defaultdict[str, list[Any]] = defaultdict(list)
+    perplexities: dict[str, list[float]] = {}
     own = 0
     for key in sorted(results):
         task, row, result = *key.split("/")[:2], results[key]
         of_model = any(encoder.get("fingerprint") == fingerprint for encoder in result.get("encoders", []))
-        if "score" not in result or not (of_model or row.partition("@")[0] == BASE):
+        is_tuned = result.get("tuned_from") == fingerprint
+        if "score" not in result or not (of_model or is_tuned or row.partition("@")[0] == BASE):
             continue
+        if is_tuned:
+            perplexities = result["perplexities"]
         own += of_model
         scores[task][row].append(100 * result["score"])
         if row == MIXED:
             mixes[task] += result.get("mixes", {}).get("input", [])[:1]
     if not own:
         raise ConfigError("The file of task results holds none of this model: its fingerprint is another.")
-    return {"scores": {task: dict(rows) for task, rows in scores.items()}, "mixes": dict(mixes), "fits": own}
+    return {
+        "scores": {task: dict(rows) for task, rows in scores.items()},
+        "mixes": dict(mixes),
+        "fits": own,
+        "perplexities": perplexities,
+    }
 
 
 def mean(values: list[float]) -> float:

@@ -20,12 +20,13 @@ from polyseme.analysis.report.content import (
 )
 from polyseme.analysis.report.fitted import TASKS, made_with
 from polyseme.analysis.report.store import Found
-from polyseme.analysis.report.task_results import difference, shown, title
+from polyseme.analysis.report.task_results import MIXED, TUNED, difference, shown, title
 from polyseme.errors import ConfigError
 
-TUNED = "tuned"
-FROZEN = {"fine-tuned": ("input", "bert-weighted-sum-all"), "elmo-fine-tuned": ("input",)}
+FROZEN = {"fine-tuned": "bert-weighted-sum-all", "elmo-fine-tuned": MIXED}
 ENOUGH = 0.95  # of the perplexity before, which it must fall below
+
+Outcome = tuple[bool, str, list[Block]]  # whether it held, why, and what is shown
 
 
 def read_tuning(path: Path) -> Found:
@@ -77,13 +78,12 @@ CLAIM = Claim(
 )
 
 
-def _tasks(findings: Findings) -> tuple[bool, str, list[Block]] | None:
+def _tasks(findings: Findings) -> Outcome | None:
     scores = findings.found.get(TASKS, {}).get("scores", {})
     pairs = {
         (task, tuned): (rows[tuned], rows[frozen])
         for task, rows in scores.items()
-        for tuned, ways in FROZEN.items()
-        for frozen in ways
+        for tuned, frozen in FROZEN.items()
         if rows.get(tuned) and rows.get(frozen)
     }
     if not pairs:
@@ -103,13 +103,16 @@ def _tasks(findings: Findings) -> tuple[bool, str, list[Block]] | None:
     return bool(wins) and not losses, because, [table, *made_with(findings)]
 
 
-def _domain(findings: Findings) -> tuple[bool, str, list[Block]] | None:
-    found = findings.found.get(TUNED)
+def _domain(findings: Findings) -> Outcome | None:
+    """Of this model if it was tuned from another; else of one that was tuned from it, for which tasks were fitted."""
+    tasks = findings.found.get(TASKS, {})
+    own = findings.found.get(TUNED)
+    found = own or tasks.get("perplexities")
     if not found:
         return None
     before, after = found.get("held-out", next(iter(found.values())))
     because = f"Tuned on its domain, the perplexity of unseen text there went from {before:,.1f} to {after:,.1f}."
-    table = Table(
+    perplexities = Table(
         ("text", "before", "after", "change"),
         tuple(
             (
@@ -122,6 +125,18 @@ def _domain(findings: Findings) -> tuple[bool, str, list[Block]] | None:
         ),
         "Perplexity, a sentence at a time, before and after; read from the model's training.json.",
     )
-    note = Text("Measured when the model was tuned; made with:")
-    again = Command(f"polyseme train DOMAIN -o {findings.model} --from MODEL --also-evaluate GENERAL")
-    return after < ENOUGH * before, because, [table, note, again]
+    tuned, first = (findings.model, "MODEL") if own else ("TUNED", findings.model)
+    again = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL")
+    blocks = [perplexities, Text("Measured when the model was tuned; made with:"), again]
+    return after < ENOUGH * before, because, [*blocks, *([] if own else _tuned_scores(tasks["scores"]))]
+
+
+def _tuned_scores(scores: dict[str, dict[str, list[float]]]) -> list[Block]:
+    """What the tasks gained by it; told, not judged."""
+    pairs = {task: (rows[MIXED], rows[TUNED]) for task, rows in scores.items() if rows.get(MIXED) and rows.get(TUNED)}
+    rows = tuple(
+        (title(task), shown(before), shown(after), f"{difference(after, before)[0]:+.1f}")
+        for task, (before, after) in pairs.items()
+    )
+    caption = "Tasks on top of the model before and after it went on reading; mean ± deviation over seeds."
+    return [Table(("task", "before", "after", "difference"), rows, caption)] if rows else []
