@@ -55,7 +55,7 @@ def fit_pairs(
     numbers: Annotated[bool, typer.Option("--numbers", help="The answers are numbers, as relatedness.")] = False,
     encoder: EncoderOption = None,
     words: WordsOption = None,
-    where: WhereOption = "input",
+    where: WhereOption = "both",
     layers: LayersOption = "all",
     fine_tune: FineTuneOption = False,
     settings: Annotated[

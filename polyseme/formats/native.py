@@ -60,7 +60,10 @@ def load(path: Path) -> StoredModel:
     check_weights(config, weights, str(folder / MODEL))
     give_back(*weights.values())
     words = _load_words(folder, settings, config)
-    precision, origin = str(settings.get("precision", "fp32")), str(settings.get("made_from", ""))
+    precision = settings.get("precision", "fp32")
+    if precision not in PRECISIONS:
+        raise FormatError(f"{folder / CONFIG}: precision is {precision!r}; expected one of {', '.join(PRECISIONS)}")
+    origin = str(settings.get("made_from", ""))
     return StoredModel(
         config, weights, words, "polyseme folder", precision, origin, softmax=_softmax_config(folder, settings)
     )

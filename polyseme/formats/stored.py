@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from polyseme.errors import FormatError, nearest
+from polyseme.formats.packing import Precision
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, SoftmaxConfig, build_softmax
@@ -29,7 +30,7 @@ class StoredModel:
     weights: Mapping[str, Tensor]  # named as in BiLM(config).state_dict()
     words: WordEncoder
     format: str  # what it was read from, for people to read
-    precision: str = "fp32"  # how the weights were stored
+    precision: Precision = "fp32"  # how the weights were stored
     origin: str = ""  # what it was converted from, before that
     softmax: SoftmaxConfig | None = None  # the head that lies beside it, unread
 

@@ -61,7 +61,8 @@ class Source:
         place = Path(shipped.resolve(self.path))
         backend = backend_of(place)
         if backend is ELMO:
-            native.save(open_model(place), folder)
+            model = open_model(place)
+            native.save(model, folder, model.precision)
             return folder.name
         if not place.exists():
             raise ConfigError(f"{self.path} is not on this disk, so it cannot be bundled; fetch its folder first")

@@ -9,6 +9,7 @@ from models import make_encoder
 from polyseme.backends.elmo import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
+from polyseme.formats.manifest import write_manifest
 from polyseme.model import join
 from polyseme.text.characters import DictionaryCharacters
 from polyseme.text.words import WordEncoder
@@ -70,6 +71,24 @@ def test_rounding_to_int8_is_at_most_half_a_step_of_its_output(tmp_path, fixture
             inputs = (0,) if name.startswith("lstms") else tuple(range(1, weight.dim()))
             step = weight.abs().amax(dim=inputs, keepdim=True) / 127
             assert ((small.weights[name] - weight).abs() <= 0.501 * step).all()
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_what_was_rounded_once_is_not_rounded_again(tmp_path, fixtures, precision):
+    native.save(open_model(fixtures / "tiny"), tmp_path / "once", precision)
+    once = open_model(tmp_path / "once")
+    native.save(once, tmp_path / "twice", once.precision)
+    twice = open_model(tmp_path / "twice")
+    assert all(torch.equal(weight, twice.weights[name]) for name, weight in once.weights.items())
+
+
+def test_a_precision_that_nobody_knows_is_refused(tmp_path, fixtures):
+    native.save(open_model(fixtures / "tiny"), tmp_path / "model")
+    settings = json.loads((tmp_path / "model" / "config.json").read_text())
+    (tmp_path / "model" / "config.json").write_text(json.dumps({**settings, "precision": "int3"}))
+    write_manifest(tmp_path / "model")
+    with pytest.raises(FormatError, match="precision is 'int3'; expected one of fp32, fp16, int8"):
+        open_model(tmp_path / "model")
 
 
 def test_an_existing_folder_is_kept_unless_told(tmp_path):

@@ -13,6 +13,7 @@ from transformer_models import make_transformer, save_transformer
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
+from polyseme.formats import native, open_model
 from polyseme.formats.manifest import write_manifest
 from polyseme.tasks.features import FeatureCache
 from polyseme.tasks.fit import FitSettings
@@ -194,7 +195,7 @@ def test_an_encoder_is_found_again_by_its_path_and_another_is_refused(fixtures, 
 
 
 def test_a_bundle_needs_nothing_but_itself(fixtures, tmp_path):
-    shutil.copytree(fixtures / "tiny", tmp_path / "elmo")
+    native.save(open_model(fixtures / "tiny"), tmp_path / "elmo", "int8")
     save_transformer(tmp_path / "bert")
     (tmp_path / "words.txt").write_text("Ada 1 0 0\nlives 0 1 0\nin 0 0 1\n")
     tagger = polyseme.Tagger(
@@ -209,6 +210,7 @@ def test_a_bundle_needs_nothing_but_itself(fixtures, tmp_path):
     (tmp_path / "words.txt").unlink()
     (tmp_path / "ner").rename(tmp_path / "elsewhere")
     assert polyseme.Tagger.load(tmp_path / "elsewhere").predict(TEST[0]) == tagger.predict(TEST[0])
+    assert open_model(tmp_path / "elsewhere" / "encoder-0").precision == "int8"
     with pytest.raises(ConfigError, match="was given opened, so its files are not known"):
         make(make_encoder(), fit=BRIEF).fit(TRAIN[0][:2], TRAIN[1][:2]).save(tmp_path / "other", bundle=True)
     assert not (tmp_path / "other").exists()
