@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks_data import TASKS
-from tasks_rows import ABLATED, BASE, ELMO, ROWS, SHARES, Unit
+from tasks_rows import ABLATED, BASE, ELMO, ROWS, SHARES, TUNED, Unit
 
 MARKS = ("<!-- measured: written by benchmarks/tasks.py --tables -->", "<!-- end of measured -->")
 PICTURE = "images/sample-efficiency.png"
@@ -22,7 +22,7 @@ def write_tables(results: Results, docs: Path) -> None:
     page = docs / "tasks.md"
     before, rest = page.read_text("utf-8").split(MARKS[0])
     after = rest.split(MARKS[1])[1]
-    parts = [describe(results), gains(results), ablation(results), liked_layers(results)]
+    parts = [describe(results), gains(results), ablation(results), liked_layers(results), tuned(results)]
     if found(results, "wnut17", BASE, SHARES[0]):
         draw(results, docs / PICTURE)
         parts.append(efficiency(results))
@@ -61,7 +61,8 @@ def describe(results: Results) -> str:
     lines = [
         f"{dates[0][:10]} to {dates[-1][:10]}: {len(whole)} fits on {' and '.join(devices)}, "
         f"{sum(each['seconds'] for each in whole) / 3600:.1f} hours of fits in all. Mean ± deviation over "
-        f"{max(len(found(results, task, BASE)) for task in TASKS)} seeds. Models and their fingerprints: {models}.",
+        f"{max(len(found(results, task, BASE)) for task in TASKS)} seeds; without a deviation, one seed. Several ran "
+        f"at a time, so seconds are no measure of speed. Models and their fingerprints: {models}.",
         *([f"Failed: {', '.join(failed)}."] if failed else []),
     ]
     return re.sub(r"(.{1,118})(?: |$)", r"\1\n", " ".join(lines)).rstrip()
@@ -90,7 +91,7 @@ def ablation(results: Results) -> str:
     rows = [
         [row.title, *(spread(scores(results, task, name)) for task in ABLATED)]
         for name, row in ROWS.items()
-        if any(found(results, task, name) for task in ABLATED)
+        if name != "tuned" and any(found(results, task, name) for task in ABLATED)
     ]
     return table(["", *(f"{TASKS[task].title}, {TASKS[task].measure}" for task in ABLATED)], rows)
 
@@ -107,6 +108,26 @@ def liked_layers(results: Results) -> str:
             rows.append([task.title, *(f"{weight:.2f}" for weight in weights), f"{gamma:.2f}"])
     header = ["the layers that tasks like", *(f"s{number}" for number in range(most)), "γ"]
     return table(header, rows) if rows else ""
+
+
+def tuned(results: Results) -> str:
+    """What it is worth that the model reads on in a domain before it is used there; and the perplexities."""
+    rows = [
+        [TASKS[task].title, spread(scores(results, task, ELMO)), spread(scores(results, task, "tuned"))]
+        for task in TUNED
+        if found(results, task, "tuned")
+    ]
+    if not rows:
+        return ""
+    perplexities = found(results, TUNED[0], "tuned")[0]["perplexities"]
+    rows += [
+        [
+            f"perplexity, {'held-out film reviews' if text == 'held-out' else Path(text).stem}",
+            *map("{:.1f}".format, ends),
+        ]
+        for text, ends in perplexities.items()
+    ]
+    return table(["tuned on film reviews", "before", "after"], rows)
 
 
 def efficiency(results: Results) -> str:
