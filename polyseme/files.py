@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,6 +120,14 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
     if not os.access(path if is_special(path) else path.parent, os.W_OK):
         raise OutputError(f"{path} cannot be written: Permission denied")
+
+
+def try_folder(folder: Path) -> None:
+    """Refuse a folder in which no folder can be made, by making one. To be called before the hours of work."""
+    try:
+        Path(tempfile.mkdtemp(dir=folder)).rmdir()
+    except OSError as error:
+        raise OutputError(f"nothing can be written in {folder}: {error.strerror}") from error
 
 
 def is_special(path: Path) -> bool:

@@ -84,7 +84,7 @@ def fit_classifier(
     from polyseme.tasks.classifier_network import ClassifierSettings
     from polyseme.tasks.features import FeatureCache
 
-    checkpoint = begin(output, plot, resume, overwrite)
+    checkpoint = begin(output, json, plot, resume, overwrite)
     chosen: dict[str, Any] = {"kind": kind, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
     tables = {"classifier": (ClassifierSettings, chosen), "fit": fit_table(Classifier, seed)}
     own, fitting = checked_settings(settings or [], tables)
@@ -173,8 +173,15 @@ def _sentences(source: Path | str, wanted: Wanted) -> Iterator[list[str]]:
     if wanted.text:
         yield from (example.sentences[0] for example in read_labelled_text(source, wanted))
         return
+    told = False
     with open_text(source) as lines:
-        yield from (split_words(line, wanted.raw) for line in lines)
+        for line in lines:
+            if "\t" in line and not told:
+                told = True
+                typer.echo(
+                    f"{source} has tabs, and whole lines are labelled; --text says which column to read", err=True
+                )
+            yield split_words(line, wanted.raw)
 
 
 def _open(folder: Path, encoder: list[str] | None, words: Path | None, device: str) -> Classifier:

@@ -12,6 +12,7 @@ import typer
 
 from polyseme.cli.output import decimals, percent, show_table, write_json
 from polyseme.errors import ConfigError, OutputError, PolysemeError
+from polyseme.files import check_writable, try_folder
 
 if TYPE_CHECKING:
     from polyseme.tasks.fit import Report
@@ -22,7 +23,7 @@ NOTHING = "none"
 _EVERY = 0.1  # seconds between two drawings
 
 
-def begin(output: Path, plot: Path | None, resume: bool, overwrite: bool) -> Path:
+def begin(output: Path, json: str | None, plot: Path | None, resume: bool, overwrite: bool) -> Path:
     """Refuse what can be refused before hours of work; give the folder where every epoch is saved."""
     from polyseme.analysis.pictures import check_picture
     from polyseme.tasks.folder import check_replaceable
@@ -31,14 +32,21 @@ def begin(output: Path, plot: Path | None, resume: bool, overwrite: bool) -> Pat
         raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
     if plot:
         check_picture(plot)
+    if json and json != "-":
+        check_writable(Path(json))
+    checkpoint = output.with_name(f"{output.name}.fitting")
+    if resume and output.exists() and not checkpoint.exists():
+        raise OutputError(f"{output} is there and no run of it was interrupted, so there is nothing to go on with")
     check_replaceable(output.resolve(), overwrite)
     if not output.resolve().parent.is_dir():
         raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
-    checkpoint = output.with_name(f"{output.name}.fitting")
+    try_folder(output.resolve().parent)
     if overwrite:
         forget(checkpoint)
     if checkpoint.exists() and not resume:
         raise OutputError(f"{checkpoint} holds an interrupted run; say --resume to go on, or --overwrite to forget it")
+    if resume and not checkpoint.exists():
+        typer.echo(f"no interrupted run of {output} was found, so it begins anew", err=True)
     return checkpoint
 
 
@@ -119,7 +127,9 @@ def finish(model: TaskModel[Any, Any], output: Path, checkpoint: Path, json: str
         for name in dict.fromkeys(model.encoder_names):
             own = [row for row in rows if row[0].endswith(f": {name}")]
             layers = [f"s_{number}" for number in range(len(own[0]) - 2)]
-            show_table("the layers that the task likes", ("place", *layers, "γ"), own)
+            show_table("the layers that the task likes: shares s, common factor γ", ("place", *layers, "γ"), own)
+        if model.best_score_ is not None:
+            typer.echo(f"kept: epoch {model.best_epoch_}, dev {percent(model.best_score_)}")
         total = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
         typer.echo(f"{output} written ({size(total)})")
     if plot:

@@ -83,7 +83,7 @@ def fit_pairs(
     from polyseme.tasks.pairs import Pairs
     from polyseme.tasks.pairs_network import PairsSettings
 
-    checkpoint = begin(output, plot, resume, overwrite)
+    checkpoint = begin(output, json, plot, resume, overwrite)
     answer = "number" if numbers else "label"
     chosen: dict[str, Any] = {"answer": answer, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
     tables = {"pairs": (PairsSettings, chosen), "fit": fit_table(Pairs, seed)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,9 +34,10 @@ from polyseme.cli.output import (
     working,
     write_json,
 )
-from polyseme.errors import ConfigError
+from polyseme.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
+    from polyseme.tasks.metrics import Counts
     from polyseme.tasks.tagger import Tagger
     from polyseme.tasks.tagger_task import TagScores
     from polyseme.text.conll import Labelled
@@ -45,6 +47,8 @@ tag = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+_SURE = 4  # lines that end in a label, after which it is columns that are read
 
 ColumnOption = Annotated[
     str | None, typer.Option(help="The labels: a number from 1, or a name as upos. [default: upos, or the last column]")
@@ -88,7 +92,7 @@ def fit_tagger(
     from polyseme.tasks.tagger_network import TaggerSettings
     from polyseme.text.conll import Labels
 
-    checkpoint = begin(output, plot, resume, overwrite)
+    checkpoint = begin(output, json, plot, resume, overwrite)
     chosen: dict[str, Any] = {"where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
     tables = {"tagger": (TaggerSettings, chosen), "fit": fit_table(Tagger, seed)}
     own, fitting = checked_settings(settings or [], tables)
@@ -139,7 +143,8 @@ def predict_tags(
     form = check_form(form)
     sources = expand(inputs)
     tagger = _open(folder, encoder, words, device)
-    first, second = tee(sentence for source in sources for sentence in read_sentences(source, raw))
+    sentences = (sentence for source in sources for sentence in read_sentences(source, raw))
+    first, second = tee(sentences if raw else _no_columns(sentences, tagger.classes_))
     for sentence, labels in zip(first, tagger.tag(second), strict=True):
         typer.echo(shown(sentence, labels, tagger.labels_.has_entities, form))
 
@@ -167,6 +172,18 @@ def evaluate_tagger(
         write_json(json, {"tagger": folder, "test": test, **_as_table(scores)})
     if json != "-":
         _show(scores, folder, test)
+
+
+def _no_columns(sentences: Iterator[list[str]], labels: Sequence[str]) -> Iterator[list[str]]:
+    """Refuse a file of columns, of which every line would be taken for a sentence."""
+    first = list(islice(sentences, 2 * _SURE))
+    filled = [words for words in first if words]
+    if len(filled) >= _SURE and all(len(words) > 1 and words[-1] in labels for words in filled):
+        raise InputError(
+            "this looks like columns, a word a line with its label, and not like a sentence a line; "
+            "`polyseme tag evaluate` reads columns"
+        )
+    return chain(first, sentences)
 
 
 def _read(path: Path, wanted: Any) -> list[Labelled]:  # noqa: ANN401 - Labels, which is not imported here
@@ -201,12 +218,16 @@ def _as_table(scores: TagScores) -> dict[str, Any]:
 def _show(scores: TagScores, folder: Path, test: Path) -> None:
     if scores.entities:
         counts = {**scores.entities.types, "all": scores.entities.overall}
-        rows = [
-            (kind, percent(each.precision), percent(each.recall), percent(each.f1), f"{each.gold:,}")
-            for kind, each in counts.items()
-        ]
+        rows = [(kind, *_shares(each), f"{each.gold:,}") for kind, each in counts.items()]
         show_table(f"{folder.name} on {test.name}", ("entity", "precision", "recall", "F1", "there are"), rows)
     typer.echo(f"accuracy {percent(scores.accuracy)} % of {scores.words:,} words")
     if scores.unseen:
         missed = ", ".join(f"{label} ({count:,})" for label, count in list(scores.unseen.items())[:8])
         typer.echo(f"never seen in training, and counted as wrong: {missed}")
+
+
+def _shares(counts: Counts) -> tuple[str, str, str]:
+    """Precision, recall and F1; of what neither is there nor was found, nothing."""
+    if not counts.gold and not counts.predicted:
+        return ("–", "–", "–")
+    return percent(counts.precision), percent(counts.recall), percent(counts.f1)

@@ -69,7 +69,10 @@ class Checkpoint:
         """Take up what is there; None where there is nothing."""
         if not self.folder.is_dir():
             return None
-        state = read_json(self.folder / "state.json")
+        try:
+            state = read_json(self.folder / "state.json")
+        except FormatError as error:
+            raise FormatError(f"{self.folder} cannot be gone on with: {error}; remove it to begin anew") from error
         about = state.pop("about", None)
         if about != self.about:
             raise OutputError(

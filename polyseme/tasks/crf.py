@@ -6,6 +6,8 @@ in its row of the mask.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import torch
 from torch import Tensor, nn
 
@@ -86,9 +88,10 @@ class Crf(nn.Module):
 
 def _word_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
     """From the first words' scores (B, K) to those (B, K) of all ways to each label of the last words."""
-    for step in range(1, emissions.shape[1]):
-        further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + emissions[:, step]
-        total = torch.where(mask[:, step, None], further, total)
+    steps = zip(emissions.unbind(1), mask.unsqueeze(2).unbind(1), strict=True)  # a slice a word would be quadratic
+    for scores, present in islice(steps, 1, None):
+        further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + scores
+        total = torch.where(present, further, total)
     return total
 
 

@@ -66,6 +66,8 @@ def save_model(
 def load_model(path: str | Path, task: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read and verify what `save_model` wrote for a kind of task."""
     folder = Path(path)
+    if not folder.exists():
+        raise FormatError(f"{folder} does not exist; expected a folder that `polyseme ... fit` has written")
     if not (folder / "manifest.json").is_file():
         raise FormatError(f"{folder} is no fitted {task}; expected a folder that `polyseme ... fit` has written")
     verify(folder, *{"config.json": None, "model.safetensors": None, **read_manifest(folder)})

@@ -92,7 +92,7 @@ def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: 
     try:
         found = Source.open(path, device)
     except PolysemeError as error:
-        remedy = "" if given else "; if it has moved, say where it is"
+        remedy = "" if given else "; if it has moved, give its new path (--encoder, or --words for word vectors)"
         raise FormatError(f"{folder} needs its encoder {name}, but {error}{remedy}") from error
     if found.fingerprint != about.get("fingerprint"):
         raise ConfigError(

@@ -77,6 +77,8 @@ def open_text(path: str | PathLike[str]) -> Iterator[Iterator[str]]:
 def _expand_one(path: str | PathLike[str]) -> list[Source]:
     if str(path) == "-":
         return ["-"]
+    if not str(path):
+        raise InputError("one of the inputs is empty; give a file, a folder, a pattern, or - for standard input.")
     place = Path(path)
     matches = [place] if place.exists() else sorted(Path(place.anchor).glob(str(place.relative_to(place.anchor))))
     visible = [match for match in matches if match is place or not match.name.startswith(".")]

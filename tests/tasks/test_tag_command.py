@@ -148,6 +148,22 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
     assert not (tmp_path / "ner.fitting").exists()
 
 
+def test_columns_are_not_taken_for_sentences(call):
+    assert call(*FIT, *BARE)[0] == 0
+    status, out, err = call("tag", "predict", "ner", "test.conll")
+    assert (status, out) == (2, "")
+    assert "`polyseme tag evaluate` reads columns" in err
+
+
+def test_what_there_is_to_resume_is_said(call):
+    status, _, err = call(*FIT, *BARE, "--resume")
+    assert status == 0
+    assert err.startswith("no interrupted run of ner was found, so it begins anew")
+    status, _, err = call(*FIT, *BARE, "--resume")
+    assert status == 2
+    assert "there is nothing to go on with" in err
+
+
 def test_colours_are_for_terminals(monkeypatch):
     from polyseme.cli.tagged import check_form, shown
 
@@ -179,6 +195,9 @@ def test_colours_are_for_terminals(monkeypatch):
         (["tag", "predict", TINY, "text.txt"], "should be a 'polyseme tagger' of version 1"),
         (["tag", "predict", TINY, "text.txt", "--format", "jsn"], "Did you mean 'json'?"),
         (["tag", "predict", TINY, "missing.txt"], "missing.txt: no such file"),
+        (["tag", "predict", TINY, ""], "one of the inputs is empty"),
+        (["tag", "predict", "nowhere", "text.txt"], "nowhere does not exist"),
+        ([*FIT, "--json", "no/scores.json"], "there is no folder no"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(call, tmp_path, arguments, message):

@@ -182,7 +182,7 @@ def test_an_encoder_is_found_again_by_its_path_and_another_is_refused(fixtures, 
     assert polyseme.Tagger.load(tmp_path / "ner").predict(TEST[0]) == tagger.predict(TEST[0])
     (tmp_path / "elmo").rename(tmp_path / "moved")
     with pytest.raises(
-        FormatError, match=r"needs its encoder elmo, but .* does not exist.* if it has moved, say where"
+        FormatError, match=r"needs its encoder elmo, but .* does not exist.* if it has moved, give its new path"
     ):
         polyseme.Tagger.load(tmp_path / "ner")
     assert polyseme.Tagger.load(tmp_path / "ner", tmp_path / "moved").predict(TEST[0]) == tagger.predict(TEST[0])
