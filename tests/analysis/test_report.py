@@ -109,6 +109,10 @@ def test_finished_parts_are_not_measured_again_and_a_damaged_one_is(call, tmp_pa
     next((tmp_path / "parts").glob("separation-*.json")).write_text('{"mean": [0.')
     assert call(*arguments).err.count("kept from before") == len(again.splitlines()) - 1
     assert (tmp_path / "report.html").read_bytes() == before
+    next((tmp_path / "parts").glob("geometry-*.json")).write_text('{"a": 1}')
+    assert "geometry: kept from before" not in call(*arguments).err
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert "geometry: kept from before" in call(*arguments).err
 
 
 def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):

@@ -277,6 +277,38 @@ def test_what_is_stored_comes_back_as_it_was_given(tmp_path):
     assert store.get("part", {"seed": 1}) is None
 
 
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda text: '{"a": 1}',
+        lambda text: '["found", "sha256"]',
+        lambda text: "[" * 100_000,
+        lambda text: text.replace("0.25", "0.26"),
+        lambda text: text.replace('"found": {', '"found": {"more": 1,'),
+        lambda text: text[: len(text) // 2],
+    ],
+)
+def test_what_was_altered_in_the_store_is_not_taken(tmp_path, alter):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    path = next(tmp_path.glob("part-*.json"))
+    whole = path.read_text("utf-8")
+    assert alter(whole) != whole
+    path.write_text(alter(whole), "utf-8")
+    assert store.get("part", 0) is None
+
+
+def test_no_file_of_the_store_can_stand_in_for_another(tmp_path):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    first = next(tmp_path.glob("part-*.json")).read_bytes()
+    store.put("part", 1, {"share": 0.75})
+    for path in tmp_path.glob("part-*.json"):
+        path.write_bytes(first)
+    assert store.get("part", 0) == {"share": 0.25}
+    assert store.get("part", 1) is None
+
+
 def test_text_of_data_cannot_become_markup():
     assert inline("<b> & `x*y*`") == "&lt;b&gt; &amp; <code>x*y*</code>"
     assert "<script>" not in bars([Bar("<script>", 1)], 2)
