@@ -43,7 +43,8 @@ def report(
     from polyseme.formats.shipped import ENGLISH
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
-    subjects = [_open(model, device) for model in models or [ENGLISH]]
+    settings.check()
+    subjects = [_open(model, device) for model in _different(models or [ENGLISH])]
     making = Report(subjects, settings)
     try:
         _measure(making)
@@ -62,6 +63,19 @@ def _measure(making: Report) -> None:
         if step is None:
             return
         _show(step)
+
+
+def _different(models: list[str]) -> list[str]:
+    """Each model once, in the order given."""
+    from polyseme.errors import ConfigError
+    from polyseme.formats import shipped
+
+    if not all(model.strip() for model in models):
+        raise ConfigError("MODEL is empty; give the name of a model or its path")
+    by_place: dict[Path, str] = {}
+    for model in models:
+        by_place.setdefault(Path(shipped.resolve(model)).resolve(), model)
+    return list(by_place.values())
 
 
 def _open(model: str, device: str) -> Subject:

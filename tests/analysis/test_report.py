@@ -188,9 +188,16 @@ def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_f
     ("arguments", "fault"),
     [
         (("--only", "12"), "there is no claim '12'; they are 1 to 11, and 'tour'"),
-        (("--data", "nowhere"), "nowhere is no folder"),
+        (("--data", "nowhere"), "nowhere does not exist; --data takes a folder with labelled sets in it"),
+        (("--data", "README.md"), "README.md is no folder; --data takes a folder"),
+        (("--data", "docs"), "docs holds none of the labelled sets; folders are expected: lm-wikitext103, ner-wnut17"),
+        (("--data", ""), ". holds none of the labelled sets"),
         (("--tasks", "README.md"), "README.md: is no JSON, as benchmarks/tasks.py stores it"),
-        (("-o", "README.md"), "README.md"),
+        (("--tasks", "docs"), "docs is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores"),
+        (("--tasks", "tests/fixtures/tiny/model.safetensors"), "is no text; expected JSON"),
+        (("--tasks", "nowhere.json"), "nowhere.json"),
+        (("-o", "README.md"), "README.md is a file; give a folder"),
+        (("",), "MODEL is empty; give the name of a model or its path"),
     ],
 )
 def test_wrong_input_is_one_sentence(call, tiny, tmp_path, arguments, fault, request, monkeypatch):
@@ -200,6 +207,18 @@ def test_wrong_input_is_one_sentence(call, tiny, tmp_path, arguments, fault, req
     assert outcome.status == 2
     assert fault in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_wrong_input_is_refused_before_a_model_is_opened(call, tmp_path):
+    outcome = call("report", tmp_path / "no-model", "--data", tmp_path / "nowhere", "-o", tmp_path / "out")
+    assert "nowhere does not exist" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_given_twice_is_taken_once(call, tmp_path, tiny, fixtures):
+    models = (tiny, fixtures / "bilm-tanh", f"{tiny}/../tiny")
+    call("report", *models, "--only", "tour", "-o", tmp_path)
+    assert [each["model"] for each in read(tmp_path)[1]["models"]] == list(map(str, models[:2]))
 
 
 def test_a_damaged_set_spoils_its_own_part_only(call, tmp_path, tiny):
