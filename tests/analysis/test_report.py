@@ -254,5 +254,6 @@ def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, p
 
 def test_commands_on_the_page_can_be_pasted(tmp_path):
     findings = Findings("m", "my models/a", "da ta", False)
-    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4"
+    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4 -o claim-4"
+    assert findings.again("tour").line.endswith("--only tour -o tour")
     assert findings.where("wsd/x") == "'da ta/wsd/x'"

@@ -58,9 +58,10 @@ class Quotes:
 
 @dataclass(frozen=True)
 class Command:
-    """What to type to have the numbers again."""
+    """What to type to have the numbers again, and the words that lead to it."""
 
     line: str
+    said: str = "The same again:"
 
 
 Block = Text | Rule | Table | Picture | Quotes | Command
@@ -121,10 +122,12 @@ class Findings:
         return " ".join(dict.fromkeys(self.missing[part] for part in parts if part in self.missing))
 
     def again(self, *claims: int | str) -> Command:
-        """The command that gives a claim's numbers again."""
+        """The command that gives a claim's numbers again, in a folder of its own, so that no page is replaced."""
         data = f" --data {quote(self.data)}" if self.data else ""
         only = "".join(f" --only {claim}" for claim in claims)
-        return Command(f"polyseme report {quote(self.model)}{data}{only}{' --full' if self.full else ''}")
+        output = "-".join(["claim", *map(str, claims)]) if any(isinstance(claim, int) for claim in claims) else "tour"
+        full = " --full" if self.full else ""
+        return Command(f"polyseme report {quote(self.model)}{data}{only}{full} -o {output}")
 
     def where(self, path: str) -> str:
         """A file of the data, as it would be typed."""

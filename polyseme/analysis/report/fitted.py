@@ -215,5 +215,5 @@ def made_with(findings: Findings) -> tuple[Block, ...]:
     read = "Read from stored results of tasks that were fitted with this very model; made with:"
     return (
         Text(read if TASKS in findings.found else "Such results are made with:"),
-        Command(COMMAND.format(model=findings.model)),
+        Command(COMMAND.format(model=findings.model), ""),
     )

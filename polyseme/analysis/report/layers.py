@@ -198,7 +198,8 @@ def _commands(findings: Findings) -> list[Block]:
         blocks.append(
             Command(
                 f"polyseme probe {findings.model} --train {findings.where(TRAIN)} --test {findings.where(TEST)} "
-                f"--column upos{limit} --no-control   # and --column deprel"
+                f"--column upos{limit} --no-control   # and --column deprel",
+                "Parts of speech and roles alone:",
             )
         )
     if "senses" in findings.found:
@@ -206,7 +207,8 @@ def _commands(findings: Findings) -> list[Block]:
         blocks.append(
             Command(
                 f"polyseme wsd {findings.model} --train {findings.where(SEMCOR)} --test {findings.where(TESTS)} "
-                f"--inventory {findings.where(INVENTORY)}{limit}"
+                f"--inventory {findings.where(INVENTORY)}{limit}",
+                "Word senses alone:",
             )
         )
     return blocks

@@ -115,7 +115,8 @@ def _counts(page: Page) -> str:
     for place, name in enumerate(page.models):
         counts = Counter(row.told[place].verdict for row in page.claims)
         said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (HELD, FAILED, UNTESTED) if counts[verdict])
-        lines.append(f"<p><strong>{escape(name)}</strong>: of {len(page.claims)} claims, {said}.</p>")
+        many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
+        lines.append(f"<p>Of {many} about the model named <em>{escape(name)}</em>, {said}.</p>")
     return "\n".join(lines)
 
 
@@ -162,8 +163,9 @@ def _block(block: Block) -> str:
             return _table(block)
         case Quotes(title, lines):
             return _quotes(title, lines)
-        case Command(line):
-            return f"<pre>{escape(line, quote=False)}</pre>"
+        case Command(line, said):
+            lead = f'<p class="note">{inline(said)}</p>\n' if said else ""
+            return f"{lead}<pre>{escape(line, quote=False)}</pre>"
 
 
 def _table(table: Table) -> str:
