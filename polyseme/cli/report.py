@@ -56,13 +56,17 @@ def report(
 
 
 def _measure(making: Report) -> None:
-    steps = making.steps()
+    steps, missing = making.steps(), dict[str, dict[str, None]]()
     while True:
         with working(making.upcoming):
             step = next(steps, None)
         if step is None:
-            return
+            break
         _show(step)
+        if step.missing:
+            missing.setdefault(step.missing, {})[step.part] = None
+    for why, parts in missing.items():
+        typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
 
 
 def _different(models: list[str]) -> list[str]:
@@ -88,5 +92,6 @@ def _open(model: str, device: str) -> Subject:
 
 def _show(step: Step) -> None:
     done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
-    said = f"not done: {step.missing}" if step.missing else done
-    typer.echo(f"[{step.number}/{step.total}] {step.model}, {step.part}: {said}", err=True)
+    typer.echo(
+        f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
+    )

@@ -91,8 +91,11 @@ def test_the_page_stands_by_itself(whole):
 
 
 def test_without_data_what_is_missing_is_said(call, tmp_path, tiny):
-    call("report", tiny, "-o", tmp_path)
+    outcome = call("report", tiny, "-o", tmp_path)
     page, result = read(tmp_path)
+    assert outcome.err.count("Labelled text is needed, and no folder was given (--data DIR).") == 1
+    assert "tense: not done\n" in outcome.err
+    assert re.search(r"^not done: separation, tense, .*\. Labelled text is needed", outcome.err, re.MULTILINE)
     found = verdicts(result)
     assert found[2] == found[4] == found[9] == found[10] == UNTESTED
     assert found[1] != UNTESTED  # its four words ship with the package
@@ -162,6 +165,7 @@ def test_static_vectors_are_told_to_be_static(call, tmp_path):
     outcome = call("report", tmp_path / "vectors.txt", "--only", "1", "-o", tmp_path / "out")
     assert outcome.status == 0, outcome.err
     page, result = read(tmp_path / "out")
+    assert "Of 1 claim about the model named" in page
     assert verdicts(result)[1] == FAILED
     assert "the same vector in every sentence" in page
 
