@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
@@ -145,6 +146,7 @@ class Claim:
         parts: What must be measured.
         tell: What comes of it for one model.
         tell_all: What is to be said of all models together.
+        hint: A few words for the list of claims, where the title has words that nobody knows yet.
     """
 
     number: int
@@ -153,6 +155,17 @@ class Claim:
     parts: tuple[Part, ...]
     tell: Callable[[Findings], Told]
     tell_all: Callable[[Sequence[Findings]], tuple[Block, ...]] | None = None
+    hint: str = ""
+
+
+def percent(share: float) -> str:
+    """A share, or how alike two vectors are, as it stands in a text."""
+    return f"{round(100 * share)} %"
+
+
+def sentence_of(words: Sequence[str]) -> str:
+    """Words with spaces between, but none before what closes."""
+    return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))
 
 
 def missing_told(findings: Findings, parts: Sequence[str], blocks: tuple[Block, ...] = ()) -> Told:

@@ -101,6 +101,7 @@ CLAIM = Claim(
     "is plainly there.",
     PARTS,
     tell,
+    hint="A layer is one pass over the sentence; the second works on what the first left.",
 )
 
 

@@ -23,6 +23,7 @@ from polyseme.analysis.report.content import (
     Text,
     Told,
     Verdict,
+    sentence_of,
 )
 
 _CLASSES: dict[Verdict, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
@@ -32,8 +33,7 @@ _MARKS = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
 )
 _MANY = 8  # sentences that stand in two columns where there is room
-_HINT = """<p class="note">Each claim says in advance what would count as held. A claim that did not hold is no fault of
-the page: the model may be small, young or of another kind.</p>"""
+_HINT = '<p class="note">Each claim says in advance what would count as held.</p>'
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,23 @@ def _summary(page: Page) -> str:
             _badge(told.verdict, name if len(page.models) > 1 else "")
             for name, told in zip(page.models, row.told, strict=True)
         )
+        hints = "".join(f'<span class="hint">{inline(text)}</span>' for text in (row.claim.hint, _reason(row)) if text)
         rows.append(
-            f'<li><span><span class="number">{row.claim.number}</span><a href="#claim-{row.claim.number}">'
-            f'{inline(row.claim.title)}</a></span><span class="verdicts">{badges}</span></li>'
+            f'<li><span><span class="number">{row.claim.number}</span><span><a href="#claim-{row.claim.number}">'
+            f'{inline(row.claim.title)}</a>{hints}</span></span><span class="verdicts">{badges}</span></li>'
         )
     return f"{_counts(page)}\n<ol class='claims'>\n" + "\n".join(rows) + "\n</ol>"
+
+
+def _reason(row: Outcome) -> str:
+    """Why a claim was not tested, in short; empty where it was."""
+    reasons = dict.fromkeys(_first_sentence(told.because) for told in row.told if told.verdict == UNTESTED)
+    return f"Not tested: {'; '.join(reasons)}." if reasons else ""
+
+
+def _first_sentence(text: str) -> str:
+    first = re.split(r"(?<=[.;]) ", text, maxsplit=1)[0].rstrip(".;")
+    return first[:1].lower() + first[1:] if first[1:2].islower() or first[1:2] == " " else first
 
 
 def _counts(page: Page) -> str:
@@ -190,15 +202,10 @@ def _quotes(title: str, lines: Sequence[tuple[tuple[str, ...], int, str]]) -> st
             for number, word in enumerate(words)
         ]
         said = f' <span class="note">{inline(note)}</span>' if note else ""
-        items.append(f"<li>{_joined(marked)}{said}</li>")
+        items.append(f"<li>{sentence_of(marked)}{said}</li>")
     heading = f'<p class="note">{inline(title)}</p>\n' if title else ""
     many = " many" if len(items) > _MANY else ""
     return f'{heading}<ul class="quotes{many}">\n' + "\n".join(items) + "\n</ul>"
-
-
-def _joined(words: Sequence[str]) -> str:
-    """Words with spaces between, but none before what closes."""
-    return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))
 
 
 def _is_text(cell: str) -> bool:

@@ -145,6 +145,7 @@ CLAIM = Claim(
     "three letters. If a word's vector holds its sentence, a simple classifier should read the tense off it.",
     (TENSE,),
     tell,
+    hint="*Put*, *read*, *cut*: in the present and in the past they are written the same.",
 )
 
 

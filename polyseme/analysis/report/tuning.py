@@ -75,6 +75,7 @@ CLAIM = Claim(
     "(fine-tuned). It can also go on reading, in the field that it is to be used in, before anybody gives it a task.",
     (),
     tell,
+    hint="Fine-tuned, the model goes on learning along with its task; frozen, it stays as it is.",
 )
 
 
