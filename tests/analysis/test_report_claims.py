@@ -9,13 +9,15 @@ import pytest
 from planted import Planted, noise
 
 from polyseme.analysis.report import company, directions, documents, fitted, layers, tense, tuning, words
-from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings
+from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Told
 from polyseme.analysis.report.drawing import Bar, bars, lines
-from polyseme.analysis.report.page import inline
+from polyseme.analysis.report.filters import common_letters
+from polyseme.analysis.report.page import Outcome, Page, inline, write_page
 from polyseme.analysis.report.separation import _area
 from polyseme.analysis.report.statistics import resampled, sign_test
 from polyseme.analysis.report.store import Store, plain
 from polyseme.analysis.report.task_results import difference, results_of
+from polyseme.analysis.report.tour import tell_opening
 from polyseme.errors import ConfigError
 
 
@@ -307,6 +309,26 @@ def test_no_file_of_the_store_can_stand_in_for_another(tmp_path):
         path.write_bytes(first)
     assert store.get("part", 0) == {"share": 0.25}
     assert store.get("part", 1) is None
+
+
+def test_letters_are_common_where_most_words_have_them_in_the_same_place():
+    others = ["park›", "back›", "sank›", "tack›", "masks"]
+    assert common_letters("bank›", others) == "a·k›"
+    assert common_letters("‹bank", ["x"] * 5) == ""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_opening_tells_which_use_has_another_meaning(same):
+    found = {"uses": 2, "nearest": [[[["the", "bank", "."], 1, 0.694, same]]] * 2}
+    quotes = [block for block in tell_opening([given(opening=found)]) if isinstance(block, Quotes)]
+    assert quotes[0].lines == ((("the", "bank", "."), 1, "69 % alike" if same else "another meaning: 69 % alike"),)
+
+
+def test_the_list_says_in_short_why_a_claim_was_not_tested():
+    told = Told(UNTESTED, "Fitted tasks are needed (--tasks FILE). More is below.")
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    assert "Not tested: fitted tasks are needed (--tasks FILE).</span>" in page
+    assert "Of 1 claim about the model named <em>m</em>, 1 not tested here." in page
 
 
 def test_text_of_data_cannot_become_markup():
