@@ -9,7 +9,7 @@ import pytest
 from planted import Planted, noise
 
 from polyseme.analysis.report import company, directions, documents, fitted, layers, tense, tuning, words
-from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Told
+from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Text, Told
 from polyseme.analysis.report.drawing import Bar, bars, lines
 from polyseme.analysis.report.filters import common_letters
 from polyseme.analysis.report.page import Outcome, Page, inline, write_page
@@ -56,6 +56,19 @@ def test_random_weights_do_not_hold_that_senses_are_set_apart():
     far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
     assert words.tell(given(classics=classics, separation=near)).verdict == FAILED
     assert words.tell(given(classics=classics, separation=far)).verdict == HELD
+
+
+def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
+    real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
+    replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
+    rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == FAILED
+    assert "layer 2 (74 %) is higher than layer 1, which decides" in told.blocks[2].text
+    real["1"] = [0.8, 0.7, 0.9]
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == HELD
+    assert not any(isinstance(block, Text) for block in told.blocks)
 
 
 @pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, FAILED)])

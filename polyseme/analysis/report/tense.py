@@ -17,6 +17,7 @@ import numpy as np
 from polyseme.analysis.report.content import (
     FAILED,
     HELD,
+    Block,
     Claim,
     Findings,
     Part,
@@ -24,8 +25,10 @@ from polyseme.analysis.report.content import (
     Quotes,
     Rule,
     Table,
+    Text,
     Told,
     missing_told,
+    percent,
 )
 from polyseme.analysis.report.drawing import Bar, bars
 from polyseme.analysis.report.probing import Labels, embed_words, fit_and_answer, layer_views
@@ -115,6 +118,7 @@ def tell(findings: Findings) -> Told:
                 "the present), both tenses weighing the same, with 95 % intervals; dashed: guessing. The probe learnt "
                 f"from {found['learnt_from']:,} sentences in which another verb was replaced by one of these.",
             ),
+            *_higher(best, real),
             Table(
                 ("layer", f"replaced verbs ({found['replaced_count']})", f"real uses ({count})"),
                 tuple(
@@ -217,6 +221,21 @@ def _examples(uses: list[Verb], correct: np.ndarray) -> list[Found]:
 def _bar(name: str, share: list[float]) -> Bar:
     value, low, high = (100 * number for number in share)
     return Bar(_named(name), value, (low, high), 4 if name == SPELLING else 0)
+
+
+def _higher(best: str, real: dict[str, list[float]]) -> list[Block]:
+    """A word on layers that do better on the real uses than the one that decides."""
+    higher = [name for name in real if real[name][0] > real[best][0]]
+    if not higher:
+        return []
+    figures = " and ".join(f"{_named(name)} ({percent(real[name][0])})" for name in higher)
+    return [
+        Text(
+            f"On the real uses {figures} {'are' if len(higher) > 1 else 'is'} higher than {_named(best)}, which "
+            "decides: it was chosen by the replaced verbs, before looking at the real uses, so that luck does not "
+            "choose."
+        )
+    ]
 
 
 def _named(name: str) -> str:
