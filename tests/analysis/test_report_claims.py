@@ -58,6 +58,15 @@ def test_random_weights_do_not_hold_that_senses_are_set_apart():
     assert words.tell(given(classics=classics, separation=far)).verdict == HELD
 
 
+def test_words_that_go_the_wrong_way_are_named():
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
+    _, table, text, groups, *_ = words.tell(given({"separation": "None."}, classics=classics)).blocks
+    assert table.rows[0] == ("put", "1", "78", "82", "−4")
+    assert "*Paris*, *bank* and *stick* go the right way. *put* does not" in text.text
+    assert [heading for heading, _ in groups.groups][:2] == ["**put**, in the present", "**put**, in the past"]
+    assert words.MEANINGS.keys() == words.CLASSICS.keys()
+
+
 def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
     real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
     replaced = {"0": 0.5, "1": 0.79, "2": 0.73}

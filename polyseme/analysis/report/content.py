@@ -58,6 +58,14 @@ class Quotes:
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Sentences under headings of their own, side by side where there is room: ``(heading, lines as in Quotes)``."""
+
+    title: str
+    groups: tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]
+
+
+@dataclass(frozen=True)
 class Command:
     """What to type to have the numbers again, and the words that lead to it."""
 
@@ -65,7 +73,7 @@ class Command:
     said: str = "The same again:"
 
 
-Block = Text | Rule | Table | Picture | Quotes | Command
+Block = Text | Rule | Table | Picture | Quotes | Groups | Command
 
 
 @dataclass(frozen=True)

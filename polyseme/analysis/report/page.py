@@ -16,6 +16,7 @@ from polyseme.analysis.report.content import (
     Block,
     Claim,
     Command,
+    Groups,
     Picture,
     Quotes,
     Rule,
@@ -175,6 +176,9 @@ def _block(block: Block) -> str:
             return _table(block)
         case Quotes(title, lines):
             return _quotes(title, lines)
+        case Groups(title, groups):
+            parts = "\n".join(f"<div>{_quotes(heading, lines)}</div>" for heading, lines in groups)
+            return f'<p class="note">{inline(title)}</p>\n<div class="groups">\n{parts}\n</div>'
         case Command(line, said):
             lead = f'<p class="note">{inline(said)}</p>\n' if said else ""
             return f"{lead}<pre>{escape(line, quote=False)}</pre>"
