@@ -9,7 +9,7 @@ import pytest
 from planted import Planted, noise
 
 from polyseme.analysis.report import company, directions, documents, fitted, layers, tense, tuning, words
-from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Text, Told
+from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Rule, Text, Told
 from polyseme.analysis.report.drawing import Bar, bars, lines
 from polyseme.analysis.report.filters import common_letters
 from polyseme.analysis.report.page import Outcome, Page, inline, write_page
@@ -351,6 +351,20 @@ def test_the_list_says_in_short_why_a_claim_was_not_tested():
     page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
     assert "Not tested: fitted tasks are needed (--tasks FILE).</span>" in page
     assert "Of 1 claim about the model named <em>m</em>, 1 not tested here." in page
+
+
+def test_text_is_set_as_print_is_and_code_is_left_alone():
+    nbsp, curly = "\u00a0", "\u2019"
+    assert inline("a word's 95 % in layer 2") == f"a word{curly}s 95{nbsp}% in layer{nbsp}2"
+    assert inline("the words' vectors, 'x'") == f"the words{curly} vectors, 'x'"
+    assert inline("`it's 5 % of layer 2`") == "<code>it's 5 % of layer 2</code>"
+
+
+def test_the_rule_stands_before_the_verdict():
+    told = Told(HELD, "Because.", (Text("Figures."), Rule("it rains.")))
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    section = page[page.index('id="claim-1"') :]
+    assert section.index("It rains.") < section.index("Because.") < section.index("Figures.")
 
 
 def test_text_of_data_cannot_become_markup():

@@ -27,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Rule:
-    """What will count as held; it stands before the figures."""
+    """What will count as held; it stands before the verdict and the figures."""
 
     text: str
 

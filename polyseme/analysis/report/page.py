@@ -33,6 +33,12 @@ _MARKS = (
     (re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?!\w)"), r"<em>\1</em>"),
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
 )
+_CODE = re.compile(r"(`[^`]+`)")
+_TYPE = (  # what a typesetter would do; not in code, which is copied
+    (re.compile(r"(?<=\d) (?=%)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=\b[Ll]ayer) (?=\d)|(?<=\b[Cc]laim) (?=\d)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= [a-z])"), "\N{RIGHT SINGLE QUOTATION MARK}"),
+)
 _MANY = 8  # sentences that stand in two columns where there is room
 _HINT = '<p class="note">Each claim says in advance what would count as held.</p>'
 
@@ -79,11 +85,18 @@ def write_page(page: Page) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with its marks as HTML; everything else is escaped."""
-    safe = escape(text, quote=False)
+    """Text with its marks as HTML, set as print is; everything else is escaped."""
+    safe = "".join(part if part.startswith("`") else _set(part) for part in _CODE.split(escape(text, quote=False)))
     for pattern, replacement in _MARKS:
         safe = pattern.sub(replacement, safe)
     return safe
+
+
+def _set(text: str) -> str:
+    """Text with spaces that do not break and with curly apostrophes."""
+    for pattern, replacement in _TYPE:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def _header(page: Page) -> str:
@@ -146,7 +159,9 @@ def _main(page: Page) -> str:
         )
         for place, told in enumerate(row.told):
             because = f'<p class="because">{_badge(told.verdict)} {inline(told.because)}</p>'
-            parts.append(_per_model(page, place, f"{because}\n{_blocks(told.blocks)}"))
+            rules = [block for block in told.blocks if isinstance(block, Rule)]
+            rest = [block for block in told.blocks if not isinstance(block, Rule)]
+            parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
         parts.append(f"{_blocks(row.together)}</section>")
     return "<main>\n" + "\n".join(parts) + "\n</main>"
 
@@ -169,7 +184,7 @@ def _block(block: Block) -> str:
         case Text(text):
             return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
         case Rule(text):
-            return f'<div class="rule"><b>Held means</b>{inline(text)}</div>'
+            return f'<div class="rule"><b>Held means</b>{inline(text[:1].upper() + text[1:])}</div>'
         case Picture(svg, caption):
             return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
         case Table():

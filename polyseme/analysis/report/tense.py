@@ -99,9 +99,8 @@ def tell(findings: Findings) -> Told:
     share, low, high = real[best]
     held = best != SPELLING and low > 0.5 and found["p"] < SURE and found["replaced"][best] > found["replaced"]["0"]
     because = (
-        f"By {_named(best)} the tense of {100 * share:.0f} % of the real uses is found (95 % interval {100 * low:.0f} "
-        "to "
-        f"{100 * high:.0f}), both tenses weighing the same; by the spelling alone it is {100 * real['0'][0]:.0f} %."
+        f"By {_named(best)} the tense of {100 * share:.0f} % of the real uses is found (95 % interval: {100 * low:.0f} "
+        f"to {percent(high)}), both tenses weighing the same; by the spelling alone it is {100 * real['0'][0]:.0f} %."
     )
     return Told(
         HELD if held else FAILED,
