@@ -62,7 +62,7 @@ def test_words_that_go_the_wrong_way_are_named():
     classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
     _, table, text, groups, *_ = words.tell(given({"separation": "None."}, classics=classics)).blocks
     assert table.rows[0] == ("put", "1", "78", "82", "−4")
-    assert "*Paris*, *bank* and *stick* go the right way. *put* does not" in text.text
+    assert "*Paris*, *bank* and *stick* go the right way, and *put* goes the wrong way: " in text.text
     assert [heading for heading, _ in groups.groups][:2] == ["**put**, in the present", "**put**, in the past"]
     assert words.MEANINGS.keys() == words.CLASSICS.keys()
 

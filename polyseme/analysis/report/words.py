@@ -170,10 +170,11 @@ def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
     )
     return [
         Table(
-            ("word", "layer", "one meaning", "two meanings", "difference"),
+            ("word", "layer", "one meaning", "two meanings", "gap"),
             rows,
             "How alike a word's vectors are, in per cent (100 is the same vector), in two sentences with one meaning "
-            f"and in two with two meanings.{' In layer 0, the spelling, all are the same.' if fixed else ''}",
+            "and in two with two meanings; a gap above zero is the right way."
+            f"{' In layer 0, the spelling, all are the same.' if fixed else ''}",
         ),
         Text(_ways(classics)),
         Groups(
@@ -201,10 +202,10 @@ def _ways(classics: dict[str, Any]) -> str:
     wrong = [f"*{word}*" for word, layers in classics.items() if layers[-1][0] <= layers[-1][1]]
     if not wrong:
         return "In the top layer all the words go the right way: uses with one meaning are more alike than with two."
+    good = f"{_listed(right)} {'go' if len(right) > 1 else 'goes'} the right way, and " if right else ""
     return (
-        f"In the top layer {_listed(right) if right else 'no word'} {'go' if len(right) > 1 else 'goes'} the right "
-        f"way. {_listed(wrong)} {'do' if len(wrong) > 1 else 'does'} not: uses with two meanings are as alike as those "
-        "with one, or more."
+        f"In the top layer {good}{_listed(wrong)} {'go' if len(wrong) > 1 else 'goes'} the wrong way: uses with two "
+        "meanings are at least as alike as those with one."
     )
 
 
