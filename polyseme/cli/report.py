@@ -43,7 +43,8 @@ def report(
     from polyseme.formats.shipped import ENGLISH
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
-    subjects = [_open(model, device) for model in models or [ENGLISH]]
+    settings.check()
+    subjects = [_open(model, device) for model in _different(models or [ENGLISH])]
     making = Report(subjects, settings)
     try:
         _measure(making)
@@ -55,13 +56,30 @@ def report(
 
 
 def _measure(making: Report) -> None:
-    steps = making.steps()
+    steps, missing = making.steps(), dict[str, dict[str, None]]()
     while True:
         with working(making.upcoming):
             step = next(steps, None)
         if step is None:
-            return
+            break
         _show(step)
+        if step.missing:
+            missing.setdefault(step.missing, {})[step.part] = None
+    for why, parts in missing.items():
+        typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
+
+
+def _different(models: list[str]) -> list[str]:
+    """Each model once, in the order given."""
+    from polyseme.errors import ConfigError
+    from polyseme.formats import shipped
+
+    if not all(model.strip() for model in models):
+        raise ConfigError("MODEL is empty; give the name of a model or its path")
+    by_place: dict[Path, str] = {}
+    for model in models:
+        by_place.setdefault(Path(shipped.resolve(model)).resolve(), model)
+    return list(by_place.values())
 
 
 def _open(model: str, device: str) -> Subject:
@@ -74,5 +92,6 @@ def _open(model: str, device: str) -> Subject:
 
 def _show(step: Step) -> None:
     done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
-    said = f"not done: {step.missing}" if step.missing else done
-    typer.echo(f"[{step.number}/{step.total}] {step.model}, {step.part}: {said}", err=True)
+    typer.echo(
+        f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
+    )

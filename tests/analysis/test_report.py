@@ -91,8 +91,11 @@ def test_the_page_stands_by_itself(whole):
 
 
 def test_without_data_what_is_missing_is_said(call, tmp_path, tiny):
-    call("report", tiny, "-o", tmp_path)
+    outcome = call("report", tiny, "-o", tmp_path)
     page, result = read(tmp_path)
+    assert outcome.err.count("Labelled text is needed, and no folder was given (--data DIR).") == 1
+    assert "tense: not done\n" in outcome.err
+    assert re.search(r"^not done: separation, tense, .*\. Labelled text is needed", outcome.err, re.MULTILINE)
     found = verdicts(result)
     assert found[2] == found[4] == found[9] == found[10] == UNTESTED
     assert found[1] != UNTESTED  # its four words ship with the package
@@ -109,6 +112,10 @@ def test_finished_parts_are_not_measured_again_and_a_damaged_one_is(call, tmp_pa
     next((tmp_path / "parts").glob("separation-*.json")).write_text('{"mean": [0.')
     assert call(*arguments).err.count("kept from before") == len(again.splitlines()) - 1
     assert (tmp_path / "report.html").read_bytes() == before
+    next((tmp_path / "parts").glob("geometry-*.json")).write_text('{"a": 1}')
+    assert "geometry: kept from before" not in call(*arguments).err
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert "geometry: kept from before" in call(*arguments).err
 
 
 def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
@@ -158,6 +165,7 @@ def test_static_vectors_are_told_to_be_static(call, tmp_path):
     outcome = call("report", tmp_path / "vectors.txt", "--only", "1", "-o", tmp_path / "out")
     assert outcome.status == 0, outcome.err
     page, result = read(tmp_path / "out")
+    assert "Of 1 claim about the model named" in page
     assert verdicts(result)[1] == FAILED
     assert "the same vector in every sentence" in page
 
@@ -184,9 +192,16 @@ def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_f
     ("arguments", "fault"),
     [
         (("--only", "12"), "there is no claim '12'; they are 1 to 11, and 'tour'"),
-        (("--data", "nowhere"), "nowhere is no folder"),
+        (("--data", "nowhere"), "nowhere does not exist; --data takes a folder with labelled sets in it"),
+        (("--data", "README.md"), "README.md is no folder; --data takes a folder"),
+        (("--data", "docs"), "docs holds none of the labelled sets; folders are expected: lm-wikitext103, ner-wnut17"),
+        (("--data", ""), ". holds none of the labelled sets"),
         (("--tasks", "README.md"), "README.md: is no JSON, as benchmarks/tasks.py stores it"),
-        (("-o", "README.md"), "README.md"),
+        (("--tasks", "docs"), "docs is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores"),
+        (("--tasks", "tests/fixtures/tiny/model.safetensors"), "is no text; expected JSON"),
+        (("--tasks", "nowhere.json"), "nowhere.json"),
+        (("-o", "README.md"), "README.md is a file; give a folder"),
+        (("",), "MODEL is empty; give the name of a model or its path"),
     ],
 )
 def test_wrong_input_is_one_sentence(call, tiny, tmp_path, arguments, fault, request, monkeypatch):
@@ -196,6 +211,18 @@ def test_wrong_input_is_one_sentence(call, tiny, tmp_path, arguments, fault, req
     assert outcome.status == 2
     assert fault in outcome.err
     assert len(outcome.err.splitlines()) == 1
+
+
+def test_wrong_input_is_refused_before_a_model_is_opened(call, tmp_path):
+    outcome = call("report", tmp_path / "no-model", "--data", tmp_path / "nowhere", "-o", tmp_path / "out")
+    assert "nowhere does not exist" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_given_twice_is_taken_once(call, tmp_path, tiny, fixtures):
+    models = (tiny, fixtures / "bilm-tanh", f"{tiny}/../tiny")
+    call("report", *models, "--only", "tour", "-o", tmp_path)
+    assert [each["model"] for each in read(tmp_path)[1]["models"]] == list(map(str, models[:2]))
 
 
 def test_a_damaged_set_spoils_its_own_part_only(call, tmp_path, tiny):
@@ -231,5 +258,6 @@ def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, p
 
 def test_commands_on_the_page_can_be_pasted(tmp_path):
     findings = Findings("m", "my models/a", "da ta", False)
-    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4"
+    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4 -o claim-4"
+    assert findings.again("tour").line.endswith("--only tour -o tour")
     assert findings.where("wsd/x") == "'da ta/wsd/x'"

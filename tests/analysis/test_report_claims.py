@@ -9,13 +9,15 @@ import pytest
 from planted import Planted, noise
 
 from polyseme.analysis.report import company, directions, documents, fitted, layers, tense, tuning, words
-from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings
+from polyseme.analysis.report.content import FAILED, HELD, UNTESTED, Findings, Quotes, Rule, Text, Told
 from polyseme.analysis.report.drawing import Bar, bars, lines
-from polyseme.analysis.report.page import inline
+from polyseme.analysis.report.filters import common_letters
+from polyseme.analysis.report.page import Outcome, Page, inline, write_page
 from polyseme.analysis.report.separation import _area
 from polyseme.analysis.report.statistics import resampled, sign_test
 from polyseme.analysis.report.store import Store, plain
 from polyseme.analysis.report.task_results import difference, results_of
+from polyseme.analysis.report.tour import tell_opening
 from polyseme.errors import ConfigError
 
 
@@ -54,6 +56,28 @@ def test_random_weights_do_not_hold_that_senses_are_set_apart():
     far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
     assert words.tell(given(classics=classics, separation=near)).verdict == FAILED
     assert words.tell(given(classics=classics, separation=far)).verdict == HELD
+
+
+def test_words_that_go_the_wrong_way_are_named():
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
+    _, table, text, groups, *_ = words.tell(given({"separation": "None."}, classics=classics)).blocks
+    assert table.rows[0] == ("put", "1", "78", "82", "−4")
+    assert "*Paris*, *bank* and *stick* go the right way, and *put* goes the wrong way: " in text.text
+    assert [heading for heading, _ in groups.groups][:2] == ["**put**, in the present", "**put**, in the past"]
+    assert words.MEANINGS.keys() == words.CLASSICS.keys()
+
+
+def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
+    real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
+    replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
+    rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == FAILED
+    assert "layer 2 (74 %) is higher than layer 1, which decides" in told.blocks[2].text
+    real["1"] = [0.8, 0.7, 0.9]
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == HELD
+    assert not any(isinstance(block, Text) for block in told.blocks)
 
 
 @pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, FAILED)])
@@ -275,6 +299,72 @@ def test_what_is_stored_comes_back_as_it_was_given(tmp_path):
     found = store.put("part", {"seed": 0}, {"a": np.float32(1 / 3), "b": [float("nan"), np.arange(2)]})
     assert found == store.get("part", {"seed": 0}) == {"a": 0.3333333, "b": [None, [0, 1]]}
     assert store.get("part", {"seed": 1}) is None
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda text: '{"a": 1}',
+        lambda text: '["found", "sha256"]',
+        lambda text: "[" * 100_000,
+        lambda text: text.replace("0.25", "0.26"),
+        lambda text: text.replace('"found": {', '"found": {"more": 1,'),
+        lambda text: text[: len(text) // 2],
+    ],
+)
+def test_what_was_altered_in_the_store_is_not_taken(tmp_path, alter):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    path = next(tmp_path.glob("part-*.json"))
+    whole = path.read_text("utf-8")
+    assert alter(whole) != whole
+    path.write_text(alter(whole), "utf-8")
+    assert store.get("part", 0) is None
+
+
+def test_no_file_of_the_store_can_stand_in_for_another(tmp_path):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    first = next(tmp_path.glob("part-*.json")).read_bytes()
+    store.put("part", 1, {"share": 0.75})
+    for path in tmp_path.glob("part-*.json"):
+        path.write_bytes(first)
+    assert store.get("part", 0) == {"share": 0.25}
+    assert store.get("part", 1) is None
+
+
+def test_letters_are_common_where_most_words_have_them_in_the_same_place():
+    others = ["park›", "back›", "sank›", "tack›", "masks"]
+    assert common_letters("bank›", others) == "a·k›"
+    assert common_letters("‹bank", ["x"] * 5) == ""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_opening_tells_which_use_has_another_meaning(same):
+    found = {"uses": 2, "nearest": [[[["the", "bank", "."], 1, 0.694, same]]] * 2}
+    quotes = [block for block in tell_opening([given(opening=found)]) if isinstance(block, Quotes)]
+    assert quotes[0].lines == ((("the", "bank", "."), 1, "69 % alike" if same else "another meaning: 69 % alike"),)
+
+
+def test_the_list_says_in_short_why_a_claim_was_not_tested():
+    told = Told(UNTESTED, "Fitted tasks are needed (--tasks FILE). More is below.")
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    assert "Not tested: fitted tasks are needed (--tasks FILE).</span>" in page
+    assert "Of 1 claim about the model named <em>m</em>, 1 not tested here." in page
+
+
+def test_text_is_set_as_print_is_and_code_is_left_alone():
+    nbsp, curly = "\u00a0", "\u2019"
+    assert inline("a word's 95 % in layer 2") == f"a word{curly}s 95{nbsp}% in layer{nbsp}2"
+    assert inline("the words' vectors, 'x'") == f"the words{curly} vectors, 'x'"
+    assert inline("`it's 5 % of layer 2`") == "<code>it's 5 % of layer 2</code>"
+
+
+def test_the_rule_stands_before_the_verdict():
+    told = Told(HELD, "Because.", (Text("Figures."), Rule("it rains.")))
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    section = page[page.index('id="claim-1"') :]
+    assert section.index("It rains.") < section.index("Because.") < section.index("Figures.")
 
 
 def test_text_of_data_cannot_become_markup():

@@ -23,6 +23,10 @@ CLAIMS: tuple[Claim, ...] = (
     fitted.GAIN,
 )
 TOUR_NAME = "tour"
+# The labelled sets that there are claims about: folders below the one that is given.
+SETS = tuple(
+    sorted({name.partition("/")[0] for claim in CLAIMS for part in claim.parts for name in (*part.needs, *part.uses)})
+)
 
 
 def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:

@@ -163,6 +163,7 @@ CLAIM = Claim(
     (NAMES, GRAMMAR, SENSES, SENTIMENT, WIC_PART, SIMILARITY, SIZE),
     tell,
     tell_all,
+    hint="Transformers are the kind of model that came after ELMo, such as BERT.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
@@ -26,7 +27,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Rule:
-    """What will count as held; it stands before the figures."""
+    """What will count as held; it stands before the verdict and the figures."""
 
     text: str
 
@@ -57,13 +58,22 @@ class Quotes:
 
 
 @dataclass(frozen=True)
+class Groups:
+    """Sentences under headings of their own, side by side where there is room: ``(heading, lines as in Quotes)``."""
+
+    title: str
+    groups: tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]
+
+
+@dataclass(frozen=True)
 class Command:
-    """What to type to have the numbers again."""
+    """What to type to have the numbers again, and the words that lead to it."""
 
     line: str
+    said: str = "The same again:"
 
 
-Block = Text | Rule | Table | Picture | Quotes | Command
+Block = Text | Rule | Table | Picture | Quotes | Groups | Command
 
 
 @dataclass(frozen=True)
@@ -121,10 +131,12 @@ class Findings:
         return " ".join(dict.fromkeys(self.missing[part] for part in parts if part in self.missing))
 
     def again(self, *claims: int | str) -> Command:
-        """The command that gives a claim's numbers again."""
+        """The command that gives a claim's numbers again, in a folder of its own, so that no page is replaced."""
         data = f" --data {quote(self.data)}" if self.data else ""
         only = "".join(f" --only {claim}" for claim in claims)
-        return Command(f"polyseme report {quote(self.model)}{data}{only}{' --full' if self.full else ''}")
+        output = "-".join(["claim", *map(str, claims)]) if any(isinstance(claim, int) for claim in claims) else "tour"
+        full = " --full" if self.full else ""
+        return Command(f"polyseme report {quote(self.model)}{data}{only}{full} -o {output}")
 
     def where(self, path: str) -> str:
         """A file of the data, as it would be typed."""
@@ -142,6 +154,7 @@ class Claim:
         parts: What must be measured.
         tell: What comes of it for one model.
         tell_all: What is to be said of all models together.
+        hint: A few words for the list of claims, where the title has words that nobody knows yet.
     """
 
     number: int
@@ -150,6 +163,17 @@ class Claim:
     parts: tuple[Part, ...]
     tell: Callable[[Findings], Told]
     tell_all: Callable[[Sequence[Findings]], tuple[Block, ...]] | None = None
+    hint: str = ""
+
+
+def percent(share: float) -> str:
+    """A share, or how alike two vectors are, as it stands in a text."""
+    return f"{round(100 * share)} %"
+
+
+def sentence_of(words: Sequence[str]) -> str:
+    """Words with spaces between, but none before what closes."""
+    return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))
 
 
 def missing_told(findings: Findings, parts: Sequence[str], blocks: tuple[Block, ...] = ()) -> Told:

@@ -76,6 +76,7 @@ CLAIM = Claim(
     "side. A word's meaning may hang on what comes after it as much as on what came before.",
     (GRAMMAR, NAMES, GAPS),
     tell,
+    hint="It reads from left to right and from right to left.",
 )
 
 

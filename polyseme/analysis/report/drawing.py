@@ -74,7 +74,9 @@ def lines(
     def y(value: float) -> float:
         return legend + _TOP + (height - _TOP - _BOTTOM) * (1 - (min(high, max(low, value)) - low) / (high - low))
 
-    drawn = [_grid(step, y(step), _places(high)) for step in np.linspace(low, high, 5).tolist()]
+    steps = np.linspace(low, high, 5).tolist()
+    decimals = 0 if high > 2 and all(step.is_integer() for step in steps) else _places(high)
+    drawn = [_grid(step, y(step), decimals) for step in steps]
     drawn += [_text(x(number), legend + height - 20, place, "middle") for number, place in enumerate(places)]
     drawn.append(_text(WIDTH / 2, legend + height - 3, across, "middle", "faint"))
     if band:

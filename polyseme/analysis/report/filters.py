@@ -16,7 +16,11 @@ from polyseme.backends.elmo import ElmoEncoder
 from polyseme.model.input import CharEncoder
 
 BEGIN, END = "‹", "›"  # how the marks around a spelling are shown
+DOT = "·"  # any letter
 SHOWN, OTHERS = 6, 5
+AGREEING = 4  # of the others, for a letter to be called common to them
+PLAIN = 2  # letters in common that one can see
+_UNUSUAL = 1.0  # deviations above the mean, to count as firing more than in most words
 _BATCH = 256
 
 
@@ -28,31 +32,48 @@ class _Answers(NamedTuple):
     widths: np.ndarray  # (filters,)
 
 
-def firing_filters(elmo: ElmoEncoder, word: str) -> list[Found]:
-    """The filters that a word makes fire more than others do, with other words in which they fire as much.
+def firing_filters(elmo: ElmoEncoder, word: str) -> Found:
+    """The filters that a word makes fire more than others do, with the other words in which they fire most.
 
-    Of filters at the same letters, one is taken. Empty for a model that does not read characters, or whose spelling is
-    not one character a letter.
+    First come those whose words have the most letters in common with the piece of this one, and of those with the same
+    letters one is taken. Also how many fire so, and in how many the common letters are plain to see. Empty for a model
+    that does not read characters.
     """
     encoder = getattr(elmo.bilm.inputs[0], "characters", None)
     if not isinstance(encoder, CharEncoder):
-        return []
+        return {}
     words = [word, *sorted({other for other in chain.from_iterable(bundled_sentences()) if _plain(other)} - {word})]
     answers = _answer(elmo, encoder, words)
     spread = answers.strength.std(axis=0)
     unusual = np.where(spread > 0, (answers.strength[0] - answers.strength.mean(axis=0)) / np.maximum(spread, 1e-9), 0)
-    found, seen = [], set()
+    rows = []
     for number in np.argsort(-unusual, kind="stable").tolist():
-        letters = _letters(word, answers, 0, number)
-        if letters in seen or answers.strength[0, number] <= 0:
+        if unusual[number] < _UNUSUAL or answers.strength[0, number] <= 0:
             continue
-        seen.add(letters)
         best = [row for row in np.argsort(-answers.strength[:, number], kind="stable").tolist() if row]
         others = [[words[row], _letters(words[row], answers, row, number)] for row in best[:OTHERS]]
-        found.append({"filter": number, "letters": letters, "unusual": float(unusual[number]), "others": others})
-        if len(found) == SHOWN:
-            break
-    return found
+        pattern = common_letters(_letters(word, answers, 0, number), [letters for _, letters in others])
+        rows.append({"filter": number, "pattern": pattern, "unusual": float(unusual[number]), "others": others})
+    rows.sort(key=lambda row: -_plainness(row["pattern"]))
+    different = {row["pattern"]: row for row in reversed(rows) if _plainness(row["pattern"])}
+    return {
+        "shown": [row for row in rows if different.get(row["pattern"]) is row][:SHOWN],
+        "firing": len(rows),
+        "plain": sum(_plainness(row["pattern"]) >= PLAIN for row in rows),
+    }
+
+
+def common_letters(piece: str, others: Sequence[str]) -> str:
+    """The piece with a dot for each letter that too few of the others have in the same place; none at the ends."""
+    return "".join(
+        letter if sum(other[place : place + 1] == letter for other in others) >= AGREEING else DOT
+        for place, letter in enumerate(piece)
+    ).strip(DOT)
+
+
+def _plainness(pattern: str) -> int:
+    """How many letters and marks are in common; none where they are marks alone."""
+    return len(pattern.replace(DOT, "")) if pattern.strip(BEGIN + END + DOT) else 0
 
 
 @torch.inference_mode()

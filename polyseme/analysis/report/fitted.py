@@ -159,6 +159,7 @@ MIX = Claim(
     "learns for itself how much of each layer it likes (s) and how loud the whole should be (γ).",
     (),
     tell_mix,
+    hint="The top layer is the last one; a mix takes a bit of each.",
 )
 LESS_DATA = Claim(
     6,
@@ -167,6 +168,7 @@ LESS_DATA = Claim(
     "fewer.",
     (GRAMMAR,),
     tell_data,
+    hint="Labelled text: sentences in which people have written down the right answers.",
 )
 GAIN = Claim(
     11,
@@ -176,6 +178,7 @@ GAIN = Claim(
     "different tasks.",
     (),
     tell_gain,
+    hint="A task is a job for the vectors, such as finding names; points are those of a score out of 100.",
 )
 
 
@@ -215,5 +218,5 @@ def made_with(findings: Findings) -> tuple[Block, ...]:
     read = "Read from stored results of tasks that were fitted with this very model; made with:"
     return (
         Text(read if TASKS in findings.found else "Such results are made with:"),
-        Command(COMMAND.format(model=findings.model)),
+        Command(COMMAND.format(model=findings.model), ""),
     )

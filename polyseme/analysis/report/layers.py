@@ -101,6 +101,7 @@ CLAIM = Claim(
     "is plainly there.",
     PARTS,
     tell,
+    hint="A layer is one pass over the sentence; the second works on what the first left.",
 )
 
 
@@ -198,7 +199,8 @@ def _commands(findings: Findings) -> list[Block]:
         blocks.append(
             Command(
                 f"polyseme probe {findings.model} --train {findings.where(TRAIN)} --test {findings.where(TEST)} "
-                f"--column upos{limit} --no-control   # and --column deprel"
+                f"--column upos{limit} --no-control   # and --column deprel",
+                "Parts of speech and roles alone:",
             )
         )
     if "senses" in findings.found:
@@ -206,7 +208,8 @@ def _commands(findings: Findings) -> list[Block]:
         blocks.append(
             Command(
                 f"polyseme wsd {findings.model} --train {findings.where(SEMCOR)} --test {findings.where(TESTS)} "
-                f"--inventory {findings.where(INVENTORY)}{limit}"
+                f"--inventory {findings.where(INVENTORY)}{limit}",
+                "Word senses alone:",
             )
         )
     return blocks

@@ -16,6 +16,7 @@ from polyseme.analysis.report.content import (
     Block,
     Claim,
     Command,
+    Groups,
     Picture,
     Quotes,
     Rule,
@@ -23,6 +24,7 @@ from polyseme.analysis.report.content import (
     Text,
     Told,
     Verdict,
+    sentence_of,
 )
 
 _CLASSES: dict[Verdict, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
@@ -31,9 +33,14 @@ _MARKS = (
     (re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?!\w)"), r"<em>\1</em>"),
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
 )
+_CODE = re.compile(r"(`[^`]+`)")
+_TYPE = (  # what a typesetter would do; not in code, which is copied
+    (re.compile(r"(?<=\d) (?=%)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=\b[Ll]ayer) (?=\d)|(?<=\b[Cc]laim) (?=\d)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= [a-z])"), "\N{RIGHT SINGLE QUOTATION MARK}"),
+)
 _MANY = 8  # sentences that stand in two columns where there is room
-_HINT = """<p class="note">Each claim says in advance what would count as held. A claim that did not hold is no fault of
-the page: the model may be small, young or of another kind.</p>"""
+_HINT = '<p class="note">Each claim says in advance what would count as held.</p>'
 
 
 @dataclass(frozen=True)
@@ -78,11 +85,18 @@ def write_page(page: Page) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with its marks as HTML; everything else is escaped."""
-    safe = escape(text, quote=False)
+    """Text with its marks as HTML, set as print is; everything else is escaped."""
+    safe = "".join(part if part.startswith("`") else _set(part) for part in _CODE.split(escape(text, quote=False)))
     for pattern, replacement in _MARKS:
         safe = pattern.sub(replacement, safe)
     return safe
+
+
+def _set(text: str) -> str:
+    """Text with spaces that do not break and with curly apostrophes."""
+    for pattern, replacement in _TYPE:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def _header(page: Page) -> str:
@@ -103,11 +117,23 @@ def _summary(page: Page) -> str:
             _badge(told.verdict, name if len(page.models) > 1 else "")
             for name, told in zip(page.models, row.told, strict=True)
         )
+        hints = "".join(f'<span class="hint">{inline(text)}</span>' for text in (row.claim.hint, _reason(row)) if text)
         rows.append(
-            f'<li><span><span class="number">{row.claim.number}</span><a href="#claim-{row.claim.number}">'
-            f'{inline(row.claim.title)}</a></span><span class="verdicts">{badges}</span></li>'
+            f'<li><span><span class="number">{row.claim.number}</span><span><a href="#claim-{row.claim.number}">'
+            f'{inline(row.claim.title)}</a>{hints}</span></span><span class="verdicts">{badges}</span></li>'
         )
     return f"{_counts(page)}\n<ol class='claims'>\n" + "\n".join(rows) + "\n</ol>"
+
+
+def _reason(row: Outcome) -> str:
+    """Why a claim was not tested, in short; empty where it was."""
+    reasons = dict.fromkeys(_first_sentence(told.because) for told in row.told if told.verdict == UNTESTED)
+    return f"Not tested: {'; '.join(reasons)}." if reasons else ""
+
+
+def _first_sentence(text: str) -> str:
+    first = re.split(r"(?<=[.;]) ", text, maxsplit=1)[0].rstrip(".;")
+    return first[:1].lower() + first[1:] if first[1:2].islower() or first[1:2] == " " else first
 
 
 def _counts(page: Page) -> str:
@@ -115,7 +141,8 @@ def _counts(page: Page) -> str:
     for place, name in enumerate(page.models):
         counts = Counter(row.told[place].verdict for row in page.claims)
         said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (HELD, FAILED, UNTESTED) if counts[verdict])
-        lines.append(f"<p><strong>{escape(name)}</strong>: of {len(page.claims)} claims, {said}.</p>")
+        many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
+        lines.append(f"<p>Of {many} about the model named <em>{escape(name)}</em>, {said}.</p>")
     return "\n".join(lines)
 
 
@@ -132,7 +159,9 @@ def _main(page: Page) -> str:
         )
         for place, told in enumerate(row.told):
             because = f'<p class="because">{_badge(told.verdict)} {inline(told.because)}</p>'
-            parts.append(_per_model(page, place, f"{because}\n{_blocks(told.blocks)}"))
+            rules = [block for block in told.blocks if isinstance(block, Rule)]
+            rest = [block for block in told.blocks if not isinstance(block, Rule)]
+            parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
         parts.append(f"{_blocks(row.together)}</section>")
     return "<main>\n" + "\n".join(parts) + "\n</main>"
 
@@ -155,15 +184,19 @@ def _block(block: Block) -> str:
         case Text(text):
             return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
         case Rule(text):
-            return f'<div class="rule"><b>Held means</b>{inline(text)}</div>'
+            return f'<div class="rule"><b>Held means</b>{inline(text[:1].upper() + text[1:])}</div>'
         case Picture(svg, caption):
             return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
         case Table():
             return _table(block)
         case Quotes(title, lines):
             return _quotes(title, lines)
-        case Command(line):
-            return f"<pre>{escape(line, quote=False)}</pre>"
+        case Groups(title, groups):
+            parts = "\n".join(f"<div>{_quotes(heading, lines)}</div>" for heading, lines in groups)
+            return f'<p class="note">{inline(title)}</p>\n<div class="groups">\n{parts}\n</div>'
+        case Command(line, said):
+            lead = f'<p class="note">{inline(said)}</p>\n' if said else ""
+            return f"{lead}<pre>{escape(line, quote=False)}</pre>"
 
 
 def _table(table: Table) -> str:
@@ -188,15 +221,10 @@ def _quotes(title: str, lines: Sequence[tuple[tuple[str, ...], int, str]]) -> st
             for number, word in enumerate(words)
         ]
         said = f' <span class="note">{inline(note)}</span>' if note else ""
-        items.append(f"<li>{_joined(marked)}{said}</li>")
+        items.append(f"<li>{sentence_of(marked)}{said}</li>")
     heading = f'<p class="note">{inline(title)}</p>\n' if title else ""
     many = " many" if len(items) > _MANY else ""
     return f'{heading}<ul class="quotes{many}">\n' + "\n".join(items) + "\n</ul>"
-
-
-def _joined(words: Sequence[str]) -> str:
-    """Words with spaces between, but none before what closes."""
-    return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))
 
 
 def _is_text(cell: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from polyseme.analysis.report.claims import choose_claims, choose_parts
+from polyseme.analysis.report.claims import SETS, choose_claims, choose_parts
 from polyseme.analysis.report.content import Findings, Part
 from polyseme.analysis.report.fitted import TASKS
 from polyseme.analysis.report.page import Outcome, Page, write_page
@@ -20,7 +20,7 @@ from polyseme.analysis.report.task_results import read_results, results_of
 from polyseme.analysis.report.tour import tell_opening, tell_tour
 from polyseme.analysis.report.tuning import TUNED, read_tuning
 from polyseme.analysis.uses import bundled_sentences
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import make_folder, replacing
 
 VERSION = 1  # of what parts measure; another one measures anew
@@ -44,6 +44,27 @@ class ReportSettings:
     only: tuple[str, ...] = ()
     full: bool = False
 
+    def check(self) -> None:
+        """Refuse what cannot be, before anybody waits for a model."""
+        choose_claims(self.only)
+        if self.output.exists() and not self.output.is_dir():
+            raise OutputError(f"{self.output} is a file; give a folder")
+        if self.data is not None:
+            self.open_data()
+        if self.tasks is not None:
+            read_results(self.tasks)
+
+    def open_data(self) -> Data:
+        """The folder of labelled sets; refused where it holds none of them."""
+        if self.data is None:
+            return Data(None)
+        data = Data(Path(self.data))
+        if not any(name in data for name in SETS):
+            raise ConfigError(
+                f"{Path(self.data)} holds none of the labelled sets; folders are expected: {', '.join(SETS)}"
+            )
+        return data
+
 
 @dataclass(frozen=True)
 class Step:
@@ -63,11 +84,12 @@ class Report:
     """A report in the making: go through `steps`, then `write`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ReportSettings) -> None:
+        settings.check()
         self._subjects, self._settings = subjects, settings
         self._claims = choose_claims(settings.only)
         self._parts = choose_parts(self._claims)
         self._sizes = full() if settings.full else quick()
-        self._data = Data(Path(settings.data) if settings.data else None)
+        self._data = settings.open_data()
         self._results = read_results(settings.tasks) if settings.tasks else None
         make_folder(settings.output)
         self._store = Store(settings.output / "parts")
@@ -153,7 +175,7 @@ class Report:
 
     def _task_results(self, subject: Subject) -> Found:
         if self._results is None:
-            raise ConfigError("It needs fitted tasks, and no file of their results was given (--tasks FILE).")
+            raise ConfigError("Fitted tasks are needed, and no file of their results was given (--tasks FILE).")
         return results_of(self._results, subject.fingerprint)
 
     def _measure(self, place: int, subject: Subject, part: Part) -> bool:

@@ -85,15 +85,16 @@ class Data:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         if folder is not None and not folder.is_dir():
-            raise ConfigError(f"{folder} is no folder; --data takes one with the labelled sets in it")
+            fault = "is no folder" if folder.exists() else "does not exist"
+            raise ConfigError(f"{folder} {fault}; --data takes a folder with labelled sets in it, pos-ud-ewt for one")
         self._hashes: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Path:
         if self._folder is None:
-            raise ConfigError("It needs labelled text, and no folder was given (--data DIR).")
+            raise ConfigError("Labelled text is needed, and no folder was given (--data DIR).")
         path = self._folder / name
         if not path.exists():
-            raise ConfigError(f"It needs {name}, which is not in the folder that was given.")
+            raise ConfigError(f"The file {name} is needed, and it is not in the folder that was given.")
         return path
 
     def __contains__(self, name: str) -> bool:

@@ -31,9 +31,13 @@ COMMAND = "python benchmarks/tasks.py --data DATA --model {model} --glove glove.
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
     """All results of a file, by key."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores")
     try:
         results = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: is no text; expected JSON, as benchmarks/tasks.py stores it") from error
+    except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: is no JSON, as benchmarks/tasks.py stores it: {error}") from error
     if not isinstance(results, dict) or not all(isinstance(each, dict) for each in results.values()):
         raise FormatError(f"{path}: expected results by name, as benchmarks/tasks.py stores them")

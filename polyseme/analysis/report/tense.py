@@ -17,6 +17,7 @@ import numpy as np
 from polyseme.analysis.report.content import (
     FAILED,
     HELD,
+    Block,
     Claim,
     Findings,
     Part,
@@ -24,8 +25,10 @@ from polyseme.analysis.report.content import (
     Quotes,
     Rule,
     Table,
+    Text,
     Told,
     missing_told,
+    percent,
 )
 from polyseme.analysis.report.drawing import Bar, bars
 from polyseme.analysis.report.probing import Labels, embed_words, fit_and_answer, layer_views
@@ -96,9 +99,8 @@ def tell(findings: Findings) -> Told:
     share, low, high = real[best]
     held = best != SPELLING and low > 0.5 and found["p"] < SURE and found["replaced"][best] > found["replaced"]["0"]
     because = (
-        f"By {_named(best)} the tense of {100 * share:.0f} % of the real uses is found (95 % interval {100 * low:.0f} "
-        "to "
-        f"{100 * high:.0f}), both tenses weighing the same; by the spelling alone it is {100 * real['0'][0]:.0f} %."
+        f"By {_named(best)} the tense of {100 * share:.0f} % of the real uses is found (95 % interval: {100 * low:.0f} "
+        f"to {percent(high)}), both tenses weighing the same; by the spelling alone it is {100 * real['0'][0]:.0f} %."
     )
     return Told(
         HELD if held else FAILED,
@@ -115,6 +117,7 @@ def tell(findings: Findings) -> Told:
                 "the present), both tenses weighing the same, with 95 % intervals; dashed: guessing. The probe learnt "
                 f"from {found['learnt_from']:,} sentences in which another verb was replaced by one of these.",
             ),
+            *_higher(best, real),
             Table(
                 ("layer", f"replaced verbs ({found['replaced_count']})", f"real uses ({count})"),
                 tuple(
@@ -145,6 +148,7 @@ CLAIM = Claim(
     "three letters. If a word's vector holds its sentence, a simple classifier should read the tense off it.",
     (TENSE,),
     tell,
+    hint="*Put*, *read*, *cut*: in the present and in the past they are written the same.",
 )
 
 
@@ -216,6 +220,21 @@ def _examples(uses: list[Verb], correct: np.ndarray) -> list[Found]:
 def _bar(name: str, share: list[float]) -> Bar:
     value, low, high = (100 * number for number in share)
     return Bar(_named(name), value, (low, high), 4 if name == SPELLING else 0)
+
+
+def _higher(best: str, real: dict[str, list[float]]) -> list[Block]:
+    """A word on layers that do better on the real uses than the one that decides."""
+    higher = [name for name in real if real[name][0] > real[best][0]]
+    if not higher:
+        return []
+    figures = " and ".join(f"{_named(name)} ({percent(real[name][0])})" for name in higher)
+    return [
+        Text(
+            f"On the real uses {figures} {'are' if len(higher) > 1 else 'is'} higher than {_named(best)}, which "
+            "decides: it was chosen by the replaced verbs, before looking at the real uses, so that luck does not "
+            "choose."
+        )
+    ]
 
 
 def _named(name: str) -> str:

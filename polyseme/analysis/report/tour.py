@@ -5,9 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from polyseme.analysis.neighbours import nearest_uses
-from polyseme.analysis.report.content import Block, Findings, Part, Picture, Quotes, Table, Text
+from polyseme.analysis.report.content import (
+    Block,
+    Findings,
+    Part,
+    Picture,
+    Quotes,
+    Table,
+    Text,
+    percent,
+    sentence_of,
+)
 from polyseme.analysis.report.drawing import strips
-from polyseme.analysis.report.filters import BEGIN, END, firing_filters
+from polyseme.analysis.report.filters import AGREEING, BEGIN, DOT, END, OTHERS, firing_filters
 from polyseme.analysis.report.sizes import Sizes
 from polyseme.analysis.report.store import Found
 from polyseme.analysis.report.subject import Data, Subject
@@ -21,19 +31,33 @@ SENTENCES = (
     "They had lunch on the grassy bank of the river .",
     "He borrowed the money from a bank in the city .",
 )
+# By which of these words one can tell which of the two meanings a bundled sentence is about.
+MEANINGS = (
+    {"river", "water", "canoe", "stream", "Fishermen", "canal"},
+    {"account", "money", "clerk", "rates", "fee", "rob", "central"},
+)
+NEAREST = 3
 CELLS = 64  # of a vector that are drawn
 SHOWN = 2  # models that the first screen has room for
 
 
 def measure_opening(subject: Subject, data: Data, sizes: Sizes) -> Found:
-    """The uses of one word that are nearest to it in two sentences."""
+    """The uses of one word that are nearest to it in two sentences, and the nearest of another meaning.
+
+    Each is told with its words, its place, its cosine and whether it has the same meaning.
+    """
     encoder = subject.encoder
     among = embed_uses(encoder, find_uses(bundled_sentences(), WORD, match_case=True))
     found = []
-    for sentence in SENTENCES:
-        use = _use(sentence)
-        nearest = nearest_uses(encoder, use, among, "top", 3)
-        found.append([[each.use.words, each.use.place, each.cosine] for each in nearest.found])
+    for sentence, meaning in zip(SENTENCES, MEANINGS, strict=True):
+        ranked = [
+            (each.use.words, each.use.place, each.cosine, not meaning.isdisjoint(each.use.words))
+            for each in nearest_uses(encoder, _use(sentence), among, "top", len(among)).found
+        ]
+        first, rest = ranked[:NEAREST], ranked[NEAREST:]
+        if all(same for *_, same in first):
+            first += [each for each in rest if not each[-1]][:1]
+        found.append(first)
     return {"uses": len(among), "nearest": found}
 
 
@@ -82,27 +106,41 @@ def tell_opening(findings: list[Findings]) -> tuple[Block, ...]:
         ),
         Text(
             "Much is claimed of such vectors. This page takes the claims one by one, puts each to the test on an "
-            "actual model, "
-            "and says what came out, for or against."
+            "actual *model*, which is a program that has learnt from much text to make such lists, and says what came "
+            f"out, for or against. {_named([each.name for each in findings])}"
         ),
     ]
     for each in findings[:SHOWN]:
         if found := each.found.get("opening"):
-            named = f"{each.name}: w" if len(findings) > 1 else "W"
-            for number, (sentence, nearest) in enumerate(zip(SENTENCES, found["nearest"], strict=True)):
-                said = (
-                    f"{named}e show it “{sentence.replace(' .', '.')}”"
-                    if not number
-                    else f"And for “{sentence.replace(' .', '.')}”"
-                )
-                ask = (
-                    f" and ask: of {found['uses']} other sentences with “{WORD}”, in which is the word most alike?"
-                    if not number
-                    else ""
-                )
-                lines = tuple((tuple(words), place, f"{100 * cosine:.0f} % alike") for words, place, cosine in nearest)
-                blocks.append(Quotes(f"{said}{ask}", lines))
+            who = f"We show {each.name}" if len(findings) > 1 else "We show it"
+            first, second = (f"“{sentence_of(sentence.split())}”" for sentence in SENTENCES)
+            blocks += [
+                Text(
+                    f"{who} {first} and ask: of {found['uses']} other sentences with “{WORD}”, in which is the word "
+                    "most alike? 100 % would be the same vector."
+                ),
+                _nearest(found["nearest"][0]),
+                Text(f"And for {second}"),
+                _nearest(found["nearest"][1]),
+            ]
     return tuple(blocks)
+
+
+def _named(names: list[str]) -> str:
+    marked = [f"*{name}*" for name in names]
+    if len(marked) == 1:
+        return f"The model here is the one named {marked[0]}."
+    return f"The models here are those named {', '.join(marked[:-1])} and {marked[-1]}."
+
+
+def _nearest(found: list[tuple[list[str], int, float, bool]]) -> Block:
+    return Quotes(
+        "",
+        tuple(
+            (tuple(words), place, f"{percent(cosine)} alike" if same else f"another meaning: {percent(cosine)} alike")
+            for words, place, cosine, same in found
+        ),
+    )
 
 
 def tell_tour(findings: Findings) -> tuple[Block, ...]:
@@ -133,25 +171,31 @@ def _spelling(found: Found) -> list[Block]:
     ]
     if len(found["characters"]) == len(marks):
         blocks.append(Table(("letter", *marks), (("number", *map(str, found["characters"])),)))
-    if found.get("filters"):
+    if _filters(found):
+        filters = found["filters"]
         blocks += [
             Text("## 2. Filters look for pieces of words"),
             Text(
-                f"{found['filter_count']:,} small filters slide over the letters. Each has learnt to look out for "
-                "some pattern, and fires "
-                f"where it finds it. These fire in “{WORD}” more than in most words, and so they do in the words "
-                "beside them:"
+                f"{found['filter_count']:,} small filters slide over the letters; each answers strongly to some "
+                f"letters and weakly to others. {filters['firing']:,} of them fire in “{WORD}” more than in most "
+                f"words. What they answer to is often fuzzy: in {filters['plain']:,} of these, letters in common are "
+                "plain to see. The plainest are shown, with the words in which they fire most:"
             ),
             Table(
-                ("piece", f"fires in “{WORD}” and in"),
+                ("letters", "fires most in"),
                 tuple(
-                    (each["letters"], ", ".join(_marked(*other) for other in each["others"]))
-                    for each in found["filters"]
+                    (each["pattern"], ", ".join(_marked(*other) for other in each["others"]))
+                    for each in filters["shown"]
                 ),
-                "In bold, the letters where it fires.",
+                f"On the left, the letters that “{WORD}” has in common with at least {AGREEING} of the {OTHERS} words; "
+                f"{DOT} is any letter. In bold, where the filter fires.",
             ),
         ]
     return blocks
+
+
+def _filters(found: Found) -> bool:
+    return bool(found.get("filters", {}).get("shown"))
 
 
 def _layers(found: Found) -> list[Block]:
@@ -164,29 +208,30 @@ def _layers(found: Found) -> list[Block]:
             for place, vectors in zip(places, (first, second), strict=True)
         ]
     rows = rows if len(rows) <= 9 else [*rows[:3], *rows[-4:]]
-    cosines = ", ".join(f"layer {number} {cosine:.2f}" for number, cosine in enumerate(found["cosines"]))
-    reading = {2: "two readers, one from the left and one from the right,", 1: "one reader"}.get(
-        found.get("reads", 0), "its layers"
+    cosines = ", ".join(f"layer {number}: {percent(cosine)}" for number, cosine in enumerate(found["cosines"]))
+    reading = {2: "two readers, one from the left and one from the right, go", 1: "one reader goes"}.get(
+        found.get("reads", 0), "its layers go"
     )
+    shown = " and ".join(f"“{sentence_of(sentence.split())}”" for sentence in SENTENCES)
     scale = float(np.quantile(np.abs([numbers for _, numbers in rows]), 0.98)) or 1.0
     return [
-        Text("## 3. Layers read the sentence" if found.get("filters") else "## Layers read the sentence"),
+        Text("## 3. Layers read the sentence" if _filters(found) else "## Layers read the sentence"),
         Text(
-            f"Then {reading} go through the sentence, layer upon layer, and at each word leave a new list of "
+            f"Then {reading} through the sentence, layer upon layer, and at each word leave a new list of "
             f"{found['dim']} numbers: what the "
-            "word is, here. The strips show some of them; one colour is above zero, the other below, and the stronger "
-            "the farther."
+            "word is, here. The strips show some of them: blue is above zero, orange below, and the stronger the "
+            "colour, the farther."
         ),
-        Picture(strips(rows, scale), f"“{WORD}” in “{SENTENCES[0]}” and “{SENTENCES[1]}”"),
-        Text(f"How alike the two are (1 is the same): {cosines}."),
-        Text("## 4. A mix of all layers" if found.get("filters") else "## A mix of all layers"),
+        Picture(strips(rows, scale), f"“{WORD}” in {shown}"),
+        Text(f"How alike the two are (100 % is the same vector): {cosines}."),
+        Text("## 4. A mix of all layers" if _filters(found) else "## A mix of all layers"),
         Text(
-            "What a program takes in the end is a mix: a bit of each layer, γ · (s₀ · layer 0 + s₁ · layer 1 + …). A "
-            "task learns the shares s "
-            "and the loudness γ by itself (claim 5). With even shares:"
+            "What a program takes in the end is a mix: a bit of each layer, γ · (s₀ · layer 0 + s₁ · layer 1 + …). "
+            "Each task, that is, each job that the vectors are used for, such as finding names, learns the shares s "
+            "and the loudness γ by itself. With even shares:"
         ),
         Picture(strips([(f"the mix: {place}", numbers) for place, numbers in zip(places, found["mix"], strict=True)])),
-        Text(f"Alike: {found['mix_cosine']:.2f}."),
+        Text(f"The two mixes are {percent(found['mix_cosine'])} alike."),
     ]
 
 

@@ -75,6 +75,7 @@ CLAIM = Claim(
     "(fine-tuned). It can also go on reading, in the field that it is to be used in, before anybody gives it a task.",
     (),
     tell,
+    hint="Fine-tuned, the model goes on learning along with its task; frozen, it stays as it is.",
 )
 
 
@@ -126,7 +127,7 @@ def _domain(findings: Findings) -> Outcome | None:
         "Perplexity, a sentence at a time, before and after; read from the model's training.json.",
     )
     tuned, first = (findings.model, "MODEL") if own else ("TUNED", findings.model)
-    again = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL")
+    again = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL", "")
     blocks = [perplexities, Text("Measured when the model was tuned; made with:"), again]
     return after < ENOUGH * before, because, [*blocks, *([] if own else _tuned_scores(tasks["scores"]))]
 

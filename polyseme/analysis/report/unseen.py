@@ -109,6 +109,7 @@ CLAIM = Claim(
     "are made of *hazy*, and the word they came from should be nearby.",
     (UNSEEN,),
     tell,
+    hint="Every word gets a vector that makes sense, also a new or a misspelt one.",
 )
 OWN = "the commonest words that the model itself lists"
 

@@ -14,13 +14,14 @@ from polyseme.analysis.report.content import (
     Block,
     Claim,
     Findings,
+    Groups,
     Part,
     Picture,
-    Quotes,
     Rule,
     Table,
     Text,
     Told,
+    percent,
 )
 from polyseme.analysis.report.drawing import lines
 from polyseme.analysis.report.separation import SEPARATION
@@ -49,6 +50,13 @@ CLASSICS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
         ("We must stick to the plan .", "They decided to stick with the old rules ."),
     ),
 }
+MEANINGS: dict[str, tuple[str, str]] = {
+    "put": ("in the present", "in the past"),
+    "Paris": ("the city", "a person"),
+    "bank": ("of a river", "for money"),
+    "stick": ("a piece of wood", "to keep to something"),
+}
+MOST_LAYERS = 4  # that a table has room for
 SAME, NEAR = 0.99999, 0.55  # a cosine above which vectors are the same; a separation that random weights do not reach
 
 
@@ -128,12 +136,11 @@ CLAIM = Claim(
 
 def _rule() -> Rule:
     return Rule(
-        "a word's vectors in the top layer differ from sentence to sentence; and in SemCor, pairs of uses with the "
-        "same "
-        f"sense are nearer than pairs with different senses, the 95 % interval of the share lying above {NEAR:g} in "
-        "the "
-        "top layer (0.5 is chance; random weights reach about 0.52). Without SemCor, the four words below must all "
-        "agree."
+        "a word's vectors in the top layer, the last one, differ from sentence to sentence; and in SemCor, texts in "
+        "which people marked what each word means, pairs of uses with the same sense are nearer than pairs with "
+        "different senses: the 95 % interval of the share (the range that luck in the choice of words leaves open) "
+        f"lies above {percent(NEAR)} in the top layer. 50 % is chance; random weights reach about 52 %. Without "
+        "SemCor, the four words below must all agree."
     )
 
 
@@ -142,86 +149,127 @@ def _apart(table: np.ndarray, separation: Found | None) -> tuple[bool, str]:
     if separation:
         mean, (low, high) = separation["mean"][-1], separation["interval"][-1]
         text = (
-            f"In the top layer, {100 * mean:.0f} % of comparisons between a same-sense and a different-sense pair go "
-            "the "
-            f"right way (95 % interval {100 * low:.0f} to {100 * high:.0f}; chance is 50)."
+            f"In the top layer, {percent(mean)} of comparisons between a same-sense and a different-sense pair go the "
+            f"right way (95 % interval: {100 * low:.0f} to {percent(high)}; chance is 50 %)."
         )
         return low > NEAR, text
     nearer = int((table[:, -1, 0] > table[:, -1, 1]).sum())
-    return nearer == len(
-        table
-    ), f"For {nearer} of the four words, uses with one meaning are nearer than across meanings."
+    text = f"For {nearer} of the four words, uses with one meaning are nearer than across meanings."
+    return nearer == len(table), text
 
 
 def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
-    rows = tuple(
-        (word, *(f"{within:.2f} / {across:.2f}" for within, across in layers)) for word, layers in classics.items()
-    )
     count = len(next(iter(classics.values())))
+    fixed = count > 1 and all(value > SAME for layers in classics.values() for value in layers[0])
+    shown = list(range(int(fixed), count))
+    shown = shown if len(shown) <= MOST_LAYERS else [shown[0], shown[len(shown) // 2], shown[-1]]
+    rows = tuple(
+        (word if layer == shown[0] else "", str(layer), *_compared(*layers[layer]))
+        for word, layers in classics.items()
+        for layer in shown
+    )
     return [
         Table(
-            ("word", *(f"layer {number}" for number in range(count))),
+            ("word", "layer", "one meaning", "two meanings", "gap"),
             rows,
-            "Cosine of a word's vectors (1 is the same direction): two sentences with one meaning / with two meanings.",
+            "How alike a word's vectors are, in per cent (100 is the same vector), in two sentences with one meaning "
+            "and in two with two meanings; a gap above zero is the right way."
+            f"{' In layer 0, the spelling, all are the same.' if fixed else ''}",
         ),
-        Quotes(
-            "The sentences: for each word two of one meaning, then two of the other",
+        Text(_ways(classics)),
+        Groups(
+            "The sentences",
             tuple(
-                (words := tuple(sentence.split()), find_place(words, word), "")
+                (
+                    f"**{word}**, {meaning}",
+                    tuple((words := tuple(sentence.split()), find_place(words, word), "") for sentence in sense),
+                )
                 for word, senses in CLASSICS.items()
-                for sense in senses
-                for sentence in sense
+                for meaning, sense in zip(MEANINGS[word], senses, strict=True)
             ),
         ),
     ]
+
+
+def _compared(within: float, across: float) -> tuple[str, str, str]:
+    one, two = round(100 * within), round(100 * across)
+    return str(one), str(two), f"{one - two:+d}".replace("-", "−")
+
+
+def _ways(classics: dict[str, Any]) -> str:
+    """For which words the top layer goes the right way, and for which it does not."""
+    right = [f"*{word}*" for word, layers in classics.items() if layers[-1][0] > layers[-1][1]]
+    wrong = [f"*{word}*" for word, layers in classics.items() if layers[-1][0] <= layers[-1][1]]
+    if not wrong:
+        return "In the top layer all the words go the right way: uses with one meaning are more alike than with two."
+    good = f"{_listed(right)} {'go' if len(right) > 1 else 'goes'} the right way, and " if right else ""
+    return (
+        f"In the top layer {good}{_listed(wrong)} {'go' if len(wrong) > 1 else 'goes'} the wrong way: uses with two "
+        "meanings are at least as alike as those with one."
+    )
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _separation_blocks(separation: Found) -> list[Block]:
     layers = [f"{number}" for number in range(len(separation["mean"]))]
-    senses = list(dict.fromkeys(each["sense"] for each in separation["examples"]))
     ranked = sorted(separation["words"], key=lambda row: (-row["area"][-1], row["word"]))
     chosen = [*ranked[:4], *ranked[-4:]] if len(ranked) > 8 else ranked
+    means, band = ([100 * mean for mean in separation["mean"]], [(100 * a, 100 * b) for a, b in separation["interval"]])
     return [
         Text("## Senses in SemCor"),
         Picture(
-            lines({"mean": separation["mean"]}, layers, "layer", (0.4, 0.8), separation["interval"]),
+            lines({"mean, %": means}, layers, "layer", (40, 80), band),
             f"How often a pair of uses with one sense is nearer than a pair with two, over {len(ranked)} words of one "
-            "spelling (0.5 is chance); the band is the 95 % interval.",
+            "spelling (50 % is chance); the band is the 95 % interval.",
         ),
         Table(
-            ("word", "senses × uses", *(f"layer {name}" for name in layers)),
+            ("word", "uses of each sense", *(f"layer {name}" for name in layers)),
             tuple(
                 (
                     row["word"],
-                    "/".join(str(n) for n in row["senses"].values()),
-                    *(f"{area:.2f}" for area in row["area"]),
+                    " + ".join(str(n) for n in row["senses"].values()),
+                    *(f"{100 * area:.0f}" for area in row["area"]),
                 )
                 for row in chosen
             ),
-            "The words that are told apart best, and those that are worst.",
+            "The words that are told apart best, and those that are worst: how many sentences there are of each sense, "
+            "and how often a pair goes the right way, in per cent.",
         ),
-        Quotes(
-            "Two uses of each sense of the best",
-            tuple(
-                (tuple(each["words"]), each["place"], f"sense {senses.index(each['sense']) + 1}")
-                for each in separation["examples"]
-            ),
-        ),
+        Groups("The word that is told apart best, in two sentences of each sense", _by_sense(separation["examples"])),
     ]
+
+
+def _by_sense(examples: list[Found]) -> tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]:
+    senses = dict.fromkeys(each["sense"] for each in examples)
+    return tuple(
+        (
+            f"**{next(each['words'][each['place']] for each in examples if each['sense'] == sense)}**, sense {number}",
+            tuple((tuple(each["words"]), each["place"], "") for each in examples if each["sense"] == sense),
+        )
+        for number, sense in enumerate(senses, start=1)
+    )
 
 
 def _geometry_blocks(found: Found) -> list[Block]:
     layers = [str(number) for number in range(len(found["layers"]))]
     series = {
-        "the same word in two sentences": [row[0] for row in found["layers"]],
-        "two random words": [row[1] for row in found["layers"]],
+        "the same word in two sentences, %": [100 * row[0] for row in found["layers"]],
+        "two random words, %": [100 * row[1] for row in found["layers"]],
     }
-    most, least = (", ".join(f"{word} {value:.2f}" for word, _, value in found[which]) for which in ("most", "least"))
+    most, least = (
+        ", ".join(f"*{word}* {percent(value)}" for word, _, value in found[which]) for which in ("most", "least")
+    )
     return [
         Text("## How much the sentence changes a vector"),
         Picture(
-            lines(series, layers, "layer", (min(0.0, *map(min, series.values())), 1.0)),
-            f"Mean cosine over {found['uses']:,} uses in the {found['sentences']} sentences that ship with polyseme.",
+            lines(series, layers, "layer", (min(0.0, *map(min, series.values())), 100.0)),
+            f"How alike they are on average, over {found['uses']:,} uses in the {found['sentences']} sentences that "
+            "ship with polyseme.",
         ),
-        Text(f"Words whose vectors change most in the top layer: {most}. Least: {least}."),
+        Text(
+            f"Words whose vectors change most in the top layer, with how alike their uses are: {most}. Least: {least}."
+        ),
     ]
