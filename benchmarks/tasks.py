@@ -144,8 +144,8 @@ def tuning(args: argparse.Namespace) -> dict[str, Any]:
     """Which model was tuned, and the perplexities before and after, by text."""
     from polyseme.analysis.report.tuning import read_tuning
 
-    tuned_from = opened(args.model, args.device).fingerprint()
-    return {"tuned_from": tuned_from, "perplexities": read_tuning(Path(args.tuned))}
+    perplexities = {Path(text).name: ends for text, ends in read_tuning(Path(args.tuned)).items()}
+    return {"tuned_from": opened(args.model, args.device).fingerprint(), "perplexities": perplexities}
 
 
 def make_model(unit: Unit, args: argparse.Namespace) -> Any:

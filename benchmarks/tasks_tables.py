@@ -55,11 +55,11 @@ def describe(results: Results) -> str:
     whole = [each for each in results.values() if "score" in each]
     encoders = {one["name"]: one["fingerprint"][:12] for each in whole for one in each["encoders"]}
     models = ", ".join(f"{name} ({print_})" for name, print_ in sorted(encoders.items()))
-    dates = sorted(each["date"] for each in whole)
+    dates = sorted({each["date"][:10] for each in whole})
     devices = sorted({each["device"] for each in whole})
     failed = [key for key, each in results.items() if "failed" in each]
     lines = [
-        f"{dates[0][:10]} to {dates[-1][:10]}: {len(whole)} fits on {' and '.join(devices)}, "
+        f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}: {len(whole)} fits on {' and '.join(devices)}, "
         f"{sum(each['seconds'] for each in whole) / 3600:.1f} hours of fits in all. Mean ± deviation over "
         f"{max(len(found(results, task, BASE)) for task in TASKS)} seeds; without a deviation, one seed. Several ran "
         f"at a time, so seconds are no measure of speed. Models and their fingerprints: {models}.",
