@@ -23,7 +23,7 @@ def test_word_lists_in_vectors_and_mask_out():
 def test_an_untrained_layer_gives_the_mean_of_the_layers():
     encoder = make_encoder()
     vectors, _ = polyseme.ElmoLayer(encoder).eval()(SENTENCES)
-    np.testing.assert_allclose(vectors[0].detach(), next(encoder.embed(SENTENCES)).mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(vectors[0].detach(), next(encoder.embed(SENTENCES)).mean(axis=0), atol=1e-5)
 
 
 def test_several_mixes_come_from_one_pass():

