@@ -216,6 +216,14 @@ def test_results_of_another_model_are_not_taken():
         results_of(stored, "mine")
 
 
+def test_fits_are_the_encoders_and_not_those_of_the_word_vectors_beside_it():
+    stored = results(wnut17={"elmo": [0.4]})
+    for each in stored.values():
+        each["encoders"].append({"name": "glove", "fingerprint": "words"})
+    with pytest.raises(ConfigError, match="fingerprint is another"):
+        results_of(stored, "words")
+
+
 def test_the_learnt_mix_must_beat_the_top_layer():
     stored = results(wnut17={"elmo": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
     told = fitted.tell_mix(given(tasks=plain(results_of(stored, "mine"))))

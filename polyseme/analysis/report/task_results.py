@@ -55,7 +55,8 @@ def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Found:
     own = 0
     for key in sorted(results):
         task, row, result = *key.split("/")[:2], results[key]
-        of_model = any(encoder.get("fingerprint") == fingerprint for encoder in result.get("encoders", []))
+        first = result.get("encoders", [])[:1]  # word vectors, which stand beside every encoder, come after it
+        of_model = any(encoder.get("fingerprint") == fingerprint for encoder in first)
         is_tuned = result.get("tuned_from") == fingerprint
         if "score" not in result or not (of_model or is_tuned or row.partition("@")[0] == BASE):
             continue
