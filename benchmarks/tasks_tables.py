@@ -120,13 +120,9 @@ def tuned(results: Results) -> str:
     if not rows:
         return ""
     perplexities = found(results, TUNED[0], "tuned")[0]["perplexities"]
-    rows += [
-        [
-            f"perplexity, {'held-out film reviews' if text == 'held-out' else Path(text).stem}",
-            *map("{:.1f}".format, ends),
-        ]
-        for text, ends in perplexities.items()
-    ]
+    for text, ends in perplexities.items():
+        name = "held-out film reviews" if text == "held-out" else Path(text).stem
+        rows.append([f"perplexity, {name}", *(f"{end:.1f}" for end in ends)])
     return table(["tuned on film reviews", "before", "after"], rows)
 
 

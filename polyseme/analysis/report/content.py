@@ -171,6 +171,11 @@ def percent(share: float) -> str:
     return f"{round(100 * share)} %"
 
 
+def capital(text: str) -> str:
+    """With a capital at its beginning; names inside stay as they are written."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def sentence_of(words: Sequence[str]) -> str:
     """Words with spaces between, but none before what closes."""
     return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))

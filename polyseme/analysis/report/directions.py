@@ -15,6 +15,7 @@ from polyseme.analysis.report.content import (
     Table,
     Text,
     Told,
+    capital,
     missing_told,
 )
 from polyseme.analysis.report.drawing import Bar, bars
@@ -109,7 +110,7 @@ def _figure(test: Test) -> Picture:
     beyond = "beyond luck" if sure else "not beyond luck"
     return Picture(
         bars(rows, 100, " %"),
-        f"{name[:1].upper()}{name[1:]}, by a linear probe on the layers above the spelling; {beyond}.",
+        f"{capital(name)}, by a linear probe on the layers above the spelling; {beyond}.",
     )
 
 

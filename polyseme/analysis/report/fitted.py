@@ -17,11 +17,12 @@ from polyseme.analysis.report.content import (
     Table,
     Text,
     Told,
+    capital,
     missing_told,
 )
 from polyseme.analysis.report.drawing import Bar, bars, lines
 from polyseme.analysis.report.grammar import GRAMMAR
-from polyseme.analysis.report.task_results import BASE, COMMAND, MIXED, difference, mean, sentence_title, shown, title
+from polyseme.analysis.report.task_results import BASE, COMMAND, MIXED, difference, mean, shown, title
 
 TASKS = "tasks"
 SHARES = ("1", "3", "10", "30", "100")
@@ -55,7 +56,7 @@ def tell_mix(findings: Findings) -> Told:
     gains = {task: difference(*pair) for task, pair in pairs.items()}
     wins = [task for task, (gain, error) in gains.items() if gain > 2 * error]
     losses = [task for task, (gain, error) in gains.items() if gain < -2 * error]
-    because = " ".join(f"{sentence_title(task)}: {gain:+.1f} points." for task, (gain, _) in gains.items())
+    because = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for task, (gain, _) in gains.items())
     rule = Rule(
         "the learnt mix of all layers scores higher than the top layer alone by more than twice the standard error "
         "over "

@@ -24,6 +24,7 @@ from polyseme.analysis.report.content import (
     Text,
     Told,
     Verdict,
+    capital,
     sentence_of,
 )
 
@@ -184,7 +185,7 @@ def _block(block: Block) -> str:
         case Text(text):
             return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
         case Rule(text):
-            return f'<div class="rule"><b>Held means</b>{inline(text[:1].upper() + text[1:])}</div>'
+            return f'<div class="rule"><b>Held means</b>{inline(capital(text))}</div>'
         case Picture(svg, caption):
             return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
         case Table():

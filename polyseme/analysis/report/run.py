@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from polyseme.analysis.report.claims import SETS, choose_claims, choose_parts
-from polyseme.analysis.report.content import Findings, Part
+from polyseme.analysis.report.content import Findings, Part, capital
 from polyseme.analysis.report.fitted import TASKS
 from polyseme.analysis.report.page import Outcome, Page, write_page
 from polyseme.analysis.report.sizes import full, quick
@@ -257,4 +257,4 @@ def _json(value: Found) -> str:
 
 def _sentence(text: str) -> str:
     text = " ".join(text.split())
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return f"{capital(text)}{'' if text.endswith('.') else '.'}"

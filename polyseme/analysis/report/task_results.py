@@ -100,9 +100,3 @@ def shown(values: list[float] | None) -> str:
 def title(task: str) -> str:
     """What people call a task."""
     return TITLES.get(task, task)
-
-
-def sentence_title(task: str) -> str:
-    """The same at the beginning of a sentence."""
-    named = title(task)
-    return f"{named[:1].upper()}{named[1:]}"

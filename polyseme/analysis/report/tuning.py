@@ -17,10 +17,11 @@ from polyseme.analysis.report.content import (
     Table,
     Text,
     Told,
+    capital,
 )
 from polyseme.analysis.report.fitted import TASKS, made_with
 from polyseme.analysis.report.store import Found
-from polyseme.analysis.report.task_results import MIXED, TUNED, difference, sentence_title, shown, title
+from polyseme.analysis.report.task_results import MIXED, TUNED, difference, shown, title
 from polyseme.errors import ConfigError
 
 FROZEN = {"fine-tuned": "bert-weighted-sum-all", "elmo-fine-tuned": MIXED}
@@ -92,7 +93,7 @@ def _tasks(findings: Findings) -> Outcome | None:
     gains = {key: difference(*pair) for key, pair in pairs.items()}
     wins = [key for key, (gain, error) in gains.items() if gain > 2 * error]
     losses = [key for key, (gain, error) in gains.items() if gain < -2 * error]
-    because = " ".join(f"{sentence_title(task)}: {gain:+.1f} points." for (task, _), (gain, _) in gains.items())
+    because = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for (task, _), (gain, _) in gains.items())
     table = Table(
         ("task", "frozen", "fine-tuned", "difference"),
         tuple(
