@@ -31,11 +31,11 @@ import torch
 from english_table import FIGURES, LEANINGS, insert, leanings_table, table
 
 import polyseme
-from polyseme.analysis.probe import ProbeSettings, probe
-from polyseme.analysis.sense_tagged import find_sets, read_inventory, read_tagged
-from polyseme.analysis.spelling import known_words, spelling
-from polyseme.analysis.wic import read_wic, wic
-from polyseme.analysis.wsd import disambiguate
+from polyseme.analysis.layers.probe import ProbeSettings, probe
+from polyseme.analysis.senses.sense_tagged import find_sets, read_inventory, read_tagged
+from polyseme.analysis.senses.wic import read_wic, wic
+from polyseme.analysis.senses.wsd import disambiguate
+from polyseme.analysis.words.spelling import known_words, spelling
 from polyseme.embedding.encoder import Encoder
 from polyseme.files import replacing
 from polyseme.formats import shipped

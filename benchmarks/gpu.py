@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.model import BiLM, config
 from polyseme.text.characters import ByteCharacters

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from polyseme.training.prepare import PrepareSettings, prepare
 from polyseme.training.processes import number_of_workers
+from polyseme.training.shards.prepare import PrepareSettings, prepare
 
 
 class Run(NamedTuple):

@@ -18,11 +18,11 @@ from pathlib import Path
 import torch
 
 from polyseme.lm import perplexity
-from polyseme.training.prepare import prepare
+from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.trainer import Trainer
 from polyseme.training.settings import TrainSettings, change, parse_set, preset
-from polyseme.training.shards import Shards
-from polyseme.training.student import new_student
-from polyseme.training.trainer import Trainer
+from polyseme.training.shards.prepare import prepare
+from polyseme.training.shards.store import Shards
 
 FIRST_STEPS = 5
 CHANGES = {

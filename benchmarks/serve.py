@@ -30,7 +30,7 @@ import numpy as np
 from serve_hostile import measure_hostile
 
 import polyseme
-from polyseme.analysis.uses import bundled_sentences
+from polyseme.corpus.uses import bundled_sentences
 
 WORDS = 20
 

@@ -142,7 +142,7 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
 
 def tuning(args: argparse.Namespace) -> dict[str, Any]:
     """Which model was tuned, and the perplexities before and after, by text."""
-    from polyseme.analysis.report.tuning import read_tuning
+    from polyseme.report.claims.fine_tuning import read_tuning
 
     perplexities = {Path(text).name: ends for text, ends in read_tuning(Path(args.tuned)).items()}
     return {"tuned_from": opened(args.model, args.device).fingerprint(), "perplexities": perplexities}
@@ -154,8 +154,8 @@ def make_model(unit: Unit, args: argparse.Namespace) -> Any:
 
     from polyseme import Classifier, Pairs, Tagger
     from polyseme.model.config import from_dict
-    from polyseme.tasks.features import FeatureCache
-    from polyseme.tasks.settings import merged, parse_settings
+    from polyseme.tasks.features.feature_cache import FeatureCache
+    from polyseme.tasks.fitting.settings import merged, parse_settings
 
     kind = {"tagger": Tagger, "classifier": Classifier, "pairs": Pairs}[tasks_data.TASKS[unit.task].model]
     row = ROWS[unit.row]

@@ -139,7 +139,7 @@ def efficiency(results: Results) -> str:
 
 def draw(results: Results, path: Path) -> None:
     """Both curves, with deviations as bars."""
-    from polyseme.analysis.pictures import COLOURS, LEGEND, new_figure, save_figure, tidy
+    from polyseme.plots import COLOURS, LEGEND, new_figure, save_figure, tidy
 
     figure = new_figure(6.4, 4)
     axes = figure.subplots()

@@ -18,12 +18,12 @@ import torch
 
 from polyseme.kernels.reference import LstmState
 from polyseme.model.reading import initial_state, read
-from polyseme.training.lanes import Lanes
-from polyseme.training.prepare import prepare
+from polyseme.training.loop.directions import Lanes
+from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.trainer import Trainer
 from polyseme.training.settings import TrainSettings, change, parse_set, preset
-from polyseme.training.shards import Shards
-from polyseme.training.student import new_student
-from polyseme.training.trainer import Trainer
+from polyseme.training.shards.prepare import prepare
+from polyseme.training.shards.store import Shards
 
 
 def measure(size: str, shards: Shards, args: argparse.Namespace) -> dict[str, object]:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
     from polyseme.loading import load
     from polyseme.model.scalar_mix import ScalarMix
-    from polyseme.tasks.classifier import Classifier
-    from polyseme.tasks.pairs import Pairs
-    from polyseme.tasks.tagger import Tagger
+    from polyseme.tasks.sentences.classifier import Classifier
+    from polyseme.tasks.sentences.pairs import Pairs
+    from polyseme.tasks.tagging.tagger import Tagger
     from polyseme.text.tokenizer import tokenize
 
 __all__ = [
@@ -47,15 +47,15 @@ __version__ = "0.1.0"
 
 # Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
-    "Classifier": "polyseme.tasks.classifier",
+    "Classifier": "polyseme.tasks.sentences.classifier",
     "Client": "polyseme.client",
     "ElmoLayer": "polyseme.layer",
     "LanguageModel": "polyseme.lm",
     "Mix": "polyseme.embedding.layers",
-    "Pairs": "polyseme.tasks.pairs",
+    "Pairs": "polyseme.tasks.sentences.pairs",
     "PolysemeError": "polyseme.errors",
     "ScalarMix": "polyseme.model.scalar_mix",
-    "Tagger": "polyseme.tasks.tagger",
+    "Tagger": "polyseme.tasks.tagging.tagger",
     "choose": "polyseme.embedding.layers",
     "load": "polyseme.loading",
     "pool": "polyseme.embedding.layers",

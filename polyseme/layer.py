@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from polyseme.backends.elmo import ElmoEncoder, drop_boundaries
+from polyseme.backends.elmo.encoder import ElmoEncoder, drop_boundaries
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError

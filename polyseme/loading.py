@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import is_static, open_static
-from polyseme.backends.transformer_files import is_hub_name, is_transformer, open_transformer
+from polyseme.backends.transformer.files import is_hub_name, is_transformer, open_transformer
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, nearest

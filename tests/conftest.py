@@ -11,7 +11,7 @@ import torch
 from models import make_encoder
 
 from polyseme import cli
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 
 FIXTURES = Path(__file__).parent / "fixtures"
 # Reference models of other people, beside a developer's checkout; not part of the project.

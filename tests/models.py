@@ -2,7 +2,7 @@
 
 import torch
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.model import BiLM, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
 from polyseme.text.characters import ByteCharacters
 from polyseme.text.vocabulary import Vocabulary

@@ -10,9 +10,9 @@ from language_models import make_language_model
 from models import make_encoder
 from static_models import make_static
 
-from polyseme.analysis.uses import bundled_sentences
-from polyseme.backends.elmo import ElmoEncoder
-from polyseme.serving.catalogue import Catalogue, ServedModel
+from polyseme.backends.elmo.encoder import ElmoEncoder
+from polyseme.corpus.uses import bundled_sentences
+from polyseme.serving.engine.catalogue import Catalogue, ServedModel
 from polyseme.serving.settings import Limits, ServeSettings
 
 BUNDLED = bundled_sentences()

@@ -6,12 +6,12 @@ from pathlib import Path
 import torch
 
 from polyseme.model.config import BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
-from polyseme.training.prepare import PrepareSettings, prepare
+from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.trainer import Trainer
 from polyseme.training.run import Order
 from polyseme.training.settings import LoopSettings, LossSettings, TrainSettings, merge_tables
-from polyseme.training.shards import Shards
-from polyseme.training.student import new_student
-from polyseme.training.trainer import Trainer
+from polyseme.training.shards.prepare import PrepareSettings, prepare
+from polyseme.training.shards.store import Shards
 
 MODEL = BiLMConfig(
     InputConfig(8, CharCnnConfig(dim=4, filters=((1, 4), (2, 6), (3, 8)), max_characters=20)),

@@ -10,14 +10,14 @@ from language_models import make_language_model, save_language_model
 
 import polyseme
 from polyseme.analysis.demo import labelled_uses
-from polyseme.analysis.spelling import SpellingSettings, known_words, spelling
-from polyseme.analysis.uses import bundled_sentences, embed_uses
+from polyseme.analysis.words.spelling import SpellingSettings, known_words, spelling
+from polyseme.corpus.uses import bundled_sentences, embed_uses
 from polyseme.errors import ConfigError
 from polyseme.formats import open_model, shipped
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
-from polyseme.tasks.sources import Source
+from polyseme.tasks.features.encoders import Source
 
 PLACE = shipped.FOLDER / shipped.ENGLISH
 LARGEST = 45_000_000

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from polyseme.backends.transformer import TransformerEncoder
+from polyseme.backends.transformer.encoder import TransformerEncoder
 
 KINDS = ("BERT", "RoBERTa", "MPNet", "DistilBERT")
 LONGEST = 40  # pieces at a time, so that windows are needed soon

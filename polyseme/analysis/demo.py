@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polyseme.analysis.alone import embed_alone, known
-from polyseme.analysis.neighbours import Neighbours, nearest_uses
-from polyseme.analysis.pictures import COLOURS, LEGEND, new_figure, tidy
-from polyseme.analysis.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
+from polyseme.analysis.words.isolated import embed_alone, known
+from polyseme.corpus.neighbours import Neighbours, nearest_uses
+from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import LanguageModel
+from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
 from polyseme.text.tokenizer import tokenize_words
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Embedder

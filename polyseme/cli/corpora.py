@@ -14,7 +14,7 @@ from polyseme.cli.output import MODELS, open_embedder
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
-    from polyseme.analysis.uses import Use, Uses
+    from polyseme.corpus.uses import Use, Uses
 
 Item = TypeVar("Item", bound="Worded")
 
@@ -65,8 +65,8 @@ class Source:
     """Uses out of an index, a corpus or the bundled sentences, and the model that they are looked at with."""
 
     def __init__(self, model: str | None, device: str, corpus: list[str] | None, index: Path | None, raw: bool) -> None:
-        from polyseme.analysis.index import Index
-        from polyseme.analysis.uses import bundled_sentences
+        from polyseme.corpus.index import Index
+        from polyseme.corpus.uses import bundled_sentences
 
         if corpus and index:
             raise ConfigError("--corpus and --index both say where to look; give one of them")
@@ -79,7 +79,7 @@ class Source:
 
     def of(self, word: str, match_case: bool, limit: int) -> Uses:
         """The uses of one word."""
-        from polyseme.analysis.uses import embed_uses, find_uses
+        from polyseme.corpus.uses import embed_uses, find_uses
 
         if self.index:
             return self.index.of(word, match_case, limit)
@@ -87,7 +87,7 @@ class Source:
 
     def everything(self) -> Uses:
         """Every word there is as a use."""
-        from polyseme.analysis.uses import embed_all
+        from polyseme.corpus.uses import embed_all
 
         if self.index:
             return self.index.uses

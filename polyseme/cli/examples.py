@@ -16,8 +16,8 @@ from polyseme.errors import ConfigError
 if TYPE_CHECKING:
     import numpy as np
 
-    from polyseme.tasks.example_model import ExampleModel
     from polyseme.tasks.metrics import ClassScores, NumberScores
+    from polyseme.tasks.sentences.model import ExampleModel
     from polyseme.text.labelled import LabelledText, Wanted
 
     AnyModel = ExampleModel[Any, Any, Any]
@@ -98,7 +98,7 @@ def show_scores(scores: ClassScores | NumberScores, title: str) -> None:
 
 def _shown(model: AnyModel, example: Any, output: np.ndarray, form: str) -> str:  # noqa: ANN401
     """One answer as people and machines read it."""
-    from polyseme.tasks.goals import Classes
+    from polyseme.tasks.sentences.targets import Classes
 
     goal = model.goal_
     answer = goal.decode(output[None])[0]

@@ -15,7 +15,7 @@ from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_writable, try_folder
 
 if TYPE_CHECKING:
-    from polyseme.tasks.fit import Report
+    from polyseme.tasks.fitting.loop import Report
     from polyseme.tasks.model import TaskModel
 
 SHIPPED = "english"
@@ -25,7 +25,7 @@ _EVERY = 0.1  # seconds between two drawings
 
 def begin(output: Path, json: str | None, plot: Path | None, resume: bool, overwrite: bool) -> Path:
     """Refuse what can be refused before hours of work; give the folder where every epoch is saved."""
-    from polyseme.analysis.pictures import check_picture
+    from polyseme.plots import check_picture
     from polyseme.tasks.folder import check_replaceable
 
     if resume and overwrite:
@@ -67,7 +67,7 @@ def fit_table(model: type[TaskModel[Any, Any]], seed: int) -> tuple[type[Any], d
 def checked_settings(typed: Iterable[str], tables: Mapping[str, tuple[type[Any], dict[str, Any]]]) -> list[Any]:
     """For each table of settings its kind, with defaults, what the options say, and what --set says on top."""
     from polyseme.model.config import from_dict
-    from polyseme.tasks.settings import merged, parse_settings
+    from polyseme.tasks.fitting.settings import merged, parse_settings
 
     changes = parse_settings(typed, list(tables))
     return [
@@ -138,7 +138,7 @@ def finish(model: TaskModel[Any, Any], output: Path, checkpoint: Path, json: str
 
 def forget(checkpoint: Path) -> None:
     """Take away what a run has saved on its way."""
-    from polyseme.tasks.checkpoint import Checkpoint
+    from polyseme.tasks.fitting.checkpoint import Checkpoint
 
     Checkpoint(checkpoint, {}).remove()
 
@@ -153,8 +153,8 @@ def _line(report: Report) -> str:
 
 
 def _draw(mixes: Mapping[str, Sequence[Any]], names: Sequence[str], plot: Path) -> None:
-    from polyseme.analysis.mixes import draw_mixes
-    from polyseme.analysis.pictures import save_figure
+    from polyseme.analysis.layers.mixes import draw_mixes
+    from polyseme.plots import save_figure
 
     series = {f"{name}, {place}": mix for place, some in mixes.items() for name, mix in zip(names, some, strict=True)}
     if not series:

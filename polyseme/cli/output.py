@@ -58,7 +58,7 @@ def check_outputs(json: str | None, plot: Path | None = None) -> None:
     if json and json != "-":
         check_writable(Path(json))
     if plot:
-        from polyseme.analysis.pictures import check_picture
+        from polyseme.plots import check_picture
 
         check_picture(plot)
 

@@ -33,7 +33,7 @@ def shown(words: Sequence[str], labels: Sequence[str], has_entities: bool, form:
 
 
 def _entities(words: Sequence[str], labels: Sequence[str]) -> list[dict[str, str | int]]:
-    from polyseme.tasks.schemes import read_spans
+    from polyseme.tasks.tagging.schemes import read_spans
 
     return [
         {"type": kind, "begin": begin, "end": end, "text": " ".join(words[begin:end])}
@@ -43,7 +43,7 @@ def _entities(words: Sequence[str], labels: Sequence[str]) -> list[dict[str, str
 
 def _entity_text(words: Sequence[str], labels: Sequence[str]) -> str:
     """Running text, entities in brackets, with their types: ``[New York LOC]``."""
-    from polyseme.tasks.schemes import read_spans
+    from polyseme.tasks.tagging.schemes import read_spans
 
     pieces, done = [], 0
     for begin, end, kind in read_spans(labels):

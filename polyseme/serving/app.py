@@ -19,14 +19,14 @@ from starlette.staticfiles import StaticFiles
 
 from polyseme import __version__
 from polyseme.errors import PolysemeError
-from polyseme.serving import schema
-from polyseme.serving.answers import as_answer
-from polyseme.serving.bodies import GoneError, as_json, fault_as_json, gone, read, understand
-from polyseme.serving.catalogue import Catalogue
-from polyseme.serving.door import Door
-from polyseme.serving.faults import HttpError, invalid, overloaded
-from polyseme.serving.openapi import describe
-from polyseme.serving.service import Service, Visit
+from polyseme.serving.engine.catalogue import Catalogue
+from polyseme.serving.engine.service import Service, Visit
+from polyseme.serving.http import schema
+from polyseme.serving.http.errors import HttpError, invalid, overloaded
+from polyseme.serving.http.middleware import Door
+from polyseme.serving.http.openapi import describe
+from polyseme.serving.http.requests import GoneError, as_json, fault_as_json, gone, read, understand
+from polyseme.serving.http.responses import as_answer
 from polyseme.serving.settings import ServeSettings
 
 M = TypeVar("M", bound=BaseModel)

@@ -18,7 +18,7 @@ from polyseme.errors import ConfigError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from polyseme.serving.service import Service
+    from polyseme.serving.engine.service import Service
 
 _KEEP_ALIVE = 65  # seconds for which an idle connection is kept: longer than most clients and proxies keep theirs
 _QUIET = 0.3  # seconds without a request inside after which nobody is on the way any more

@@ -23,8 +23,8 @@ from polyseme.errors import FormatError, OutputError
 from polyseme.files import check_absent, replacing_folder
 from polyseme.formats.json_file import read_json
 from polyseme.formats.manifest import read_manifest, verify, write_manifest
-from polyseme.tasks.checkpoint import plain
-from polyseme.tasks.sources import Source
+from polyseme.tasks.features.encoders import Source
+from polyseme.tasks.fitting.checkpoint import plain
 
 VERSION = 1
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyseme.tasks.correlation import pearson, spearman
-from polyseme.tasks.fit import Score
-from polyseme.tasks.schemes import read_spans
+from polyseme.tasks.fitting.loop import Score
+from polyseme.tasks.tagging.schemes import read_spans
 
 Labels = Sequence[Sequence[str]]
 

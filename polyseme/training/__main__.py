@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from polyseme.errors import PolysemeError
-from polyseme.training.distributed import is_leader
+from polyseme.training.event_format import Teller, describe_interruption, say_patience
+from polyseme.training.loop.distributed import is_leader
 from polyseme.training.run import Finished, Order, Plan, train
 from polyseme.training.settings import PRESETS, RECIPES, merge_tables, parse_set, read_settings
-from polyseme.training.stopping import Stop
-from polyseme.training.telling import Teller, describe_interruption, say_patience
+from polyseme.training.signals import Stop
 
 
 def main() -> None:

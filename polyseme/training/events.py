@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyseme.lm import Perplexity
-from polyseme.training.prepare import Preparing
+from polyseme.training.loop.trainer import Report
 from polyseme.training.settings import TrainSettings
-from polyseme.training.trainer import Report
+from polyseme.training.shards.prepare import Preparing
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,16 @@ from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, ope
 from polyseme.formats.json_file import read_json
 from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.model.softmax import AdaptiveSoftmax
-from polyseme.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from polyseme.training.curves import draw_curves
-from polyseme.training.distributed import Processes, join_processes, leave_processes
 from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
-from polyseme.training.order import Order, check_order, claimed
-from polyseme.training.prepare import PrepareSettings, Preparing, prepare
+from polyseme.training.loop.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from polyseme.training.loop.distributed import Processes, join_processes, leave_processes
+from polyseme.training.loop.initial import Student, new_student, spelling_of, taken_over
+from polyseme.training.loop.trainer import Report, Trainer
+from polyseme.training.request import Order, check_order, claimed
 from polyseme.training.settings import TrainSettings, change, check_precision, choose_preset, preset
-from polyseme.training.shards import Shards
-from polyseme.training.student import Student, new_student, spelling_of, taken_over
-from polyseme.training.trainer import Report, Trainer
+from polyseme.training.shards.prepare import PrepareSettings, Preparing, prepare
+from polyseme.training.shards.store import Shards
 
 __all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
 

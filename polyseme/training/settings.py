@@ -17,7 +17,7 @@ from polyseme.errors import ConfigError, nearest
 from polyseme.formats.json_file import read_json
 from polyseme.model import config as model
 from polyseme.model.config import BiLMConfig, from_dict
-from polyseme.training.prepare import PrepareSettings
+from polyseme.training.shards.prepare import PrepareSettings
 
 PRESETS = ("tiny", "small", "medium", "original")
 RECIPES = ("modern", "bilm-tf")

@@ -13,7 +13,7 @@ from transformer_models import KINDS as TRANSFORMERS
 from transformer_models import make_transformer
 
 import polyseme
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings

@@ -7,7 +7,7 @@ import pytest
 from models import make_encoder
 
 import polyseme
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError, require
 from polyseme.formats import StoredModel, bilm_hdf5, native, open_model
 

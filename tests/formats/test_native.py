@@ -6,7 +6,7 @@ import pytest
 import torch
 from models import make_encoder
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
 from polyseme.formats.manifest import write_manifest

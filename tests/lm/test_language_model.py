@@ -5,7 +5,7 @@ from language_models import WORDS, make_language_model, save_language_model
 from models import make_encoder
 
 import polyseme
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.lm import LanguageModel
 from polyseme.model import join

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from models import make_encoder
 
-from polyseme.backends.elmo import ElmoEncoder
+from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError
 from polyseme.model import join
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import polyseme
-from polyseme.backends.pieces import best_stretches, overlapping
+from polyseme.backends.transformer.pieces import best_stretches, overlapping
 
 pytestmark = pytest.mark.weights
 SHARED = Path(__file__).parents[3] / "shared"  # beside a developer's checkout; not part of the project

@@ -10,7 +10,7 @@ import pytest
 from served import SENTENCES, make_catalogue, running
 
 import polyseme
-from polyseme.analysis.uses import embed_all
+from polyseme.corpus.uses import embed_all
 from polyseme.embedding.binary import pack, unpack
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
 from polyseme.serving.settings import ServeSettings

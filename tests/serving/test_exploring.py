@@ -7,8 +7,8 @@ from static_models import WORDS
 
 from polyseme.embedding.layers import choose
 from polyseme.formats.vectors.search import unit
-from polyseme.serving.catalogue import Catalogue, open_catalogue
-from polyseme.serving.comparing import flat_map
+from polyseme.serving.engine.catalogue import Catalogue, open_catalogue
+from polyseme.serving.engine.comparison import flat_map
 
 BANKS = [["He", "sat", "on", "the", "bank"], ["the", "bank", "of", "the", "river"], ["Bank", "."]]
 
@@ -105,7 +105,7 @@ def test_without_a_tagger_there_are_no_labels(server):
 
 def test_a_tagger_labels_words_and_tells_its_mix(tmp_path, fixtures):
     from polyseme import Tagger
-    from polyseme.tasks.fit import FitSettings
+    from polyseme.tasks.fitting.loop import FitSettings
 
     sentences = [["He", "sat"], ["Paris", "is", "far"]]
     labels = [["O", "O"], ["B-LOC", "O", "O"]]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from served import make_catalogue, running
 
-from polyseme.serving.catalogue import Catalogue
+from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings
-from polyseme.tasks.fit import FitSettings
-from polyseme.tasks.inputs import SpellingSettings
-from polyseme.tasks.tagger import Tagger
-from polyseme.tasks.tagger_network import TaggerSettings
+from polyseme.tasks.features.word_vectors import SpellingSettings
+from polyseme.tasks.fitting.loop import FitSettings
+from polyseme.tasks.tagging.network import TaggerSettings
+from polyseme.tasks.tagging.tagger import Tagger
 from polyseme.text.tokenizer import tokenize
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the dev group")

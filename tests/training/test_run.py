@@ -13,9 +13,9 @@ from small_runs import TABLES, make_order, write_text
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError, TrainingError
 from polyseme.lm import LanguageModel
+from polyseme.training.loop.trainer import Report
 from polyseme.training.run import Evaluation, Finished, Plan, Saved, train
 from polyseme.training.settings import merge_tables
-from polyseme.training.trainer import Report
 
 
 def test_a_run_leaves_a_model_that_embeds_and_predicts(tmp_path):
@@ -36,7 +36,7 @@ def test_the_evaluation_is_that_of_the_saved_model(tmp_path):
     order = make_order(tmp_path)
     last = [event for event in train(order) if isinstance(event, Evaluation) and event.best][-1]
     from polyseme.lm import perplexity
-    from polyseme.training.shards import Shards
+    from polyseme.training.shards.store import Shards
 
     documents = Shards.open(order.run / "text").held_out_documents(200)
     again = perplexity(LanguageModel.load(order.output), documents)
@@ -84,7 +84,7 @@ torch.set_num_threads(1)
 from pathlib import Path
 from small_runs import make_order
 from polyseme.training.run import train
-from polyseme.training.trainer import Report
+from polyseme.training.loop.trainer import Report
 order = make_order(Path({folder!r}), {name!r}, changes={changes})
 for event in train(order):
     if isinstance(event, Report):
@@ -283,7 +283,7 @@ def test_a_full_disk_loses_nothing_that_was_saved(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("polyseme.training.checkpoint.save_file", full)
+    monkeypatch.setattr("polyseme.training.loop.checkpoint.save_file", full)
     with pytest.raises(OutputError, match="cannot be written: No space left on device"):
         list(events)
     monkeypatch.undo()

@@ -6,7 +6,7 @@ import pytest
 
 from polyseme.errors import ConfigError
 from polyseme.training.settings import change, parse_set, preset
-from polyseme.training.stopping import Stop
+from polyseme.training.signals import Stop
 
 
 @pytest.mark.parametrize(

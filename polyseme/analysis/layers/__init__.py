@@ -1,0 +1,1 @@
+"""What each layer encodes: linear probes, geometry, learned layer weights."""

@@ -1,0 +1,222 @@
+"""What a linear classifier finds in a layer, beside what it finds when there is nothing to know.
+
+For each layer, a multinomial logistic regression learns a label of each word from the word's vector alone. A control
+task (Hewitt and Liang 2019) guards against taking a good classifier for a good layer: each distinct word is given one
+label by lot, with the true labels' frequencies, so that only a memory of words can help. Accuracy less control accuracy
+is *selectivity*.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyseme.analysis.layers.features import Features, embed_labelled
+from polyseme.analysis.layers.linear import FitSettings, Joined, LinearClassifier, LinearProblem, Rows
+from polyseme.analysis.layers.views import view_name, views
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import LayerChoice
+from polyseme.errors import ConfigError, InputError
+from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+from polyseme.text.conll import Labelled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+JOINED = "joined"
+PENALTIES = (1.0, 0.1, 0.01, 0.001)  # that a dev set chooses from, as scikit-learn's C: the weakest first
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """How to probe.
+
+    Attributes:
+        layers: Which layers: ``all`` is each by itself and then all of them joined.
+        control: Fit the control task too, which doubles the time.
+        inverse_penalty: scikit-learn's ``C``, on standardised features; a dev set chooses for itself.
+        seed: Of the control task's labels.
+        device: Where to fit.
+    """
+
+    layers: LayerChoice = "all"
+    control: bool = True
+    inverse_penalty: float = 1.0
+    seed: int = 0
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if not self.inverse_penalty > 0:
+            raise ConfigError(f"the inverse penalty must be above 0, not {self.inverse_penalty}")
+
+
+@dataclass(frozen=True)
+class LayerProbe:
+    """One layer: shares of the test words that get the right label."""
+
+    layer: int | str
+    accuracy: float
+    control: float | None
+    selectivity: float | None
+    steps: int  # that the fit took; as many as allowed means that it did not end
+    inverse_penalty: float  # that it was fitted with
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What the layers of a model know about some labels.
+
+    Attributes:
+        model: The model's name.
+        train_words: Words with a label in training.
+        test_words: Words with a label in the test.
+        labels: Distinct ones in training.
+        unseen: Test words by label, where training never showed the label; they count as wrong.
+        commonest: Accuracy of always giving the commonest label.
+        by_word: Accuracy of giving each word the label it had most often in training, and the commonest to new words.
+        seed: Of the control task.
+        layers: A row each.
+    """
+
+    model: str
+    train_words: int
+    test_words: int
+    labels: int
+    unseen: dict[str, int]
+    commonest: float
+    by_word: float
+    seed: int
+    layers: tuple[LayerProbe, ...]
+
+
+def probe(
+    embedder: Embedder,
+    train: Iterable[Labelled],
+    test: Iterable[Labelled],
+    settings: ProbeSettings | None = None,
+    dev: Iterable[Labelled] | None = None,
+) -> ProbeResult:
+    """Fit a linear probe to each layer. Words whose label is None are context for the others, and not counted.
+
+    With a dev set, each layer gets the penalty that does best there: more features need a stronger one.
+    """
+    settings = settings or ProbeSettings()
+    choices = views(settings.layers, embedder.num_layers)
+    sets = [_checked(train, "training"), _checked(test, "test")]
+    if dev is not None:
+        sets.append(_checked(dev, "dev"))
+    names, truth = _numbered(sets)
+    if len(names) < 2:
+        raise InputError(f"all labels in training are {names[0]!r}; a probe tells labels apart, so it needs two")
+    if (truth[1] < 0).all():
+        raise InputError(
+            f"no label of the test is in training, which has {', '.join(names[:5])}{', …' * (len(names) > 5)}; "
+            "are both of the same column?"
+        )
+    embedded = [embed_labelled(embedder, part, choices) for part in sets]
+    training, testing = embedded[:2]
+    control = _control_labels(training, testing, truth[0], settings.seed) if settings.control else None
+    seen = {name: number for number, name in enumerate(names)}
+    rows = [
+        _probe_layer(view_name(choice), features, truth, control, settings)
+        for choice, *features in zip(choices, *(part.layers for part in embedded), strict=True)
+    ]
+    if len(choices) > 1:
+        joined = [Joined(part.layers) for part in embedded]
+        rows.append(_probe_layer(JOINED, joined, truth, control, settings))
+    return ProbeResult(
+        model=embedder.name,
+        train_words=len(training.labels),
+        test_words=len(testing.labels),
+        labels=len(names),
+        unseen=dict(Counter(label for label in testing.labels if label not in seen).most_common()),
+        commonest=_share(np.full(len(testing.labels), np.bincount(truth[0]).argmax()), truth[1]),
+        by_word=_share(_usual_labels(training, testing, truth[0]), truth[1]),
+        seed=settings.seed,
+        layers=tuple(rows),
+    )
+
+
+def draw_probe(result: ProbeResult, labels: str) -> Figure:
+    """Accuracy by layer, above that of the control task and of each word's usual label; joined layers stand apart."""
+    figure = new_figure(7.6, 4)
+    axes = figure.subplots()
+    single = sum(row.layer != JOINED for row in result.layers)
+    lines = {"probe": ("o-", COLOURS[0], [row.accuracy for row in result.layers])}
+    if result.layers[0].control is not None:
+        lines["control task"] = ("s-", COLOURS[1], [row.control or 0 for row in result.layers])
+    for name, (style, colour, shares) in lines.items():
+        values = [100 * share for share in shares]
+        axes.plot(range(single), values[:single], style, color=colour, label=name)
+        axes.plot(range(single, len(values)), values[single:], style, color=colour)
+    axes.axhline(100 * result.by_word, color=FAINT, linestyle="--", label="each word's\nusual label")
+    axes.axhline(100 * result.commonest, color=FAINT, linestyle=":", label="the commonest\nlabel")
+    axes.set_xticks(range(len(result.layers)), [str(row.layer) for row in result.layers])
+    axes.set_ylim(0, 100)
+    axes.legend(fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5), **LEGEND)
+    tidy(axes, f"{result.model}: {labels}", "layer", "accuracy, %")
+    return figure
+
+
+Numbers = Sequence[np.ndarray]  # of training's labels, of the test's, and of the dev set's if there is one
+
+
+def _checked(sentences: Iterable[Labelled], which: str) -> list[Labelled]:
+    kept = list(sentences)
+    if not any(label is not None for sentence in kept for label in sentence.labels):
+        raise InputError(f"the {which} set is empty: no word in it has a label")
+    return kept
+
+
+def _numbered(sets: Sequence[Sequence[Labelled]]) -> tuple[list[str], Numbers]:
+    """Training's distinct labels, and all labels as numbers among them; -1 is one that training does not have."""
+    labels = [[label for each in part for label in each.labels if label is not None] for part in sets]
+    names = sorted(set(labels[0]))
+    number = {name: place for place, name in enumerate(names)}
+    return names, [np.array([number.get(label, -1) for label in part]) for part in labels]
+
+
+def _control_labels(train: Features, test: Features, labels: np.ndarray, seed: int) -> Numbers:
+    """A label by lot for each distinct word, the same wherever it stands, as frequent as the true ones."""
+    distinct = dict.fromkeys((*train.words, *test.words))
+    drawn = np.random.default_rng(seed).choice(labels, size=len(distinct))
+    lot = dict(zip(distinct, drawn, strict=True))
+    return np.array([lot[word] for word in train.words]), np.array([lot[word] for word in test.words])
+
+
+def _usual_labels(train: Features, test: Features, labels: np.ndarray) -> np.ndarray:
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for word, label in zip(train.words, labels.tolist(), strict=True):
+        counts[word][label] += 1
+    usual = {word: counter.most_common(1)[0][0] for word, counter in counts.items()}
+    return np.array([usual.get(word, np.bincount(labels).argmax()) for word in test.words])
+
+
+def _probe_layer(
+    name: int | str, features: Sequence[Rows], truth: Numbers, control: Numbers | None, settings: ProbeSettings
+) -> LayerProbe:
+    problem, classifier = _fit(features, truth, settings)
+    accuracy = _share(classifier.predict(features[1]), truth[1])
+    by_lot = None if control is None else _share(problem.fit(control[0]).predict(features[1]), control[1])
+    selectivity = None if by_lot is None else accuracy - by_lot
+    return LayerProbe(name, accuracy, by_lot, selectivity, classifier.steps, problem.settings.inverse_penalty)
+
+
+def _fit(features: Sequence[Rows], truth: Numbers, settings: ProbeSettings) -> tuple[LinearProblem, LinearClassifier]:
+    """A classifier with the penalty of the settings, or with the one that does best on a dev set."""
+    choosing = len(features) > 2
+    found = []
+    for penalty in PENALTIES if choosing else (settings.inverse_penalty,):
+        problem = LinearProblem(features[0], FitSettings(inverse_penalty=penalty, device=settings.device))
+        classifier = problem.fit(truth[0])
+        found.append((_share(classifier.predict(features[2]), truth[2]) if choosing else 1.0, problem, classifier))
+    _, problem, classifier = max(found, key=lambda one: one[0])
+    return problem, classifier
+
+
+def _share(given: np.ndarray, right: np.ndarray) -> float:
+    return float((given == right).mean())

@@ -1,0 +1,1 @@
+"""Tests of word meaning in context: word-sense disambiguation, word in context."""

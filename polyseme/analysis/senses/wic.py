@@ -1,0 +1,202 @@
+"""Word in context: does a word mean the same in two sentences?
+
+The cosine of its two vectors says yes above a threshold, which is the one that does best in training. The sets of
+Pilehvar and Camacho-Collados (2019) are two files, ``X.data.txt`` and ``X.gold.txt``, with a line for each pair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyseme.analysis.layers.views import view_name, views
+from polyseme.corpus.uses import check_vectors
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.errors import FormatError, InputError
+from polyseme.formats.vectors.search import unit
+from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+from polyseme.text.corpus import open_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NORMAL = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+
+
+@dataclass(frozen=True)
+class WicPair:
+    """A word in two sentences, its place in each counted from 0, and whether it means the same."""
+
+    word: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    places: tuple[int, int]
+    same: bool
+
+
+@dataclass(frozen=True)
+class LayerWic:
+    """One layer: the threshold, shares of right answers, and Wilson's 95 % interval of the one on the test."""
+
+    layer: int | str
+    threshold: float
+    train_accuracy: float
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class WicResult:
+    """What a model knows about senses in context.
+
+    Attributes:
+        model: The model's name.
+        train: Pairs that the thresholds were tuned on.
+        test: Pairs that were measured on.
+        chance: Accuracy of the answer that is right more often.
+        layers: A row each.
+    """
+
+    model: str
+    train: int
+    test: int
+    chance: float
+    layers: tuple[LayerWic, ...]
+
+
+def read_wic(data: str | Path, gold: str | Path | None = None) -> list[WicPair]:
+    """The pairs of a set; unless told otherwise, its answers are beside it, under its name with gold for data."""
+    data = Path(data)
+    with open_text(data) as lines:
+        pairs = [_pair(line, f"{data}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
+    if not pairs:
+        raise InputError(f"{data}: is empty; expected a pair of sentences a line")
+    answers = _answers(Path(gold) if gold else _beside(data))
+    if len(pairs) != len(answers):
+        raise FormatError(f"{data} has {len(pairs):,} pairs, but its gold file has {len(answers):,} answers")
+    return [WicPair(*pair, same) for pair, same in zip(pairs, answers, strict=True)]
+
+
+def wic(
+    embedder: Embedder, train: Sequence[WicPair], test: Sequence[WicPair], layers: LayerChoice = "all"
+) -> WicResult:
+    """Tune a threshold for each layer in training, and measure it on the test."""
+    for pairs, which in ((train, "training"), (test, "test")):
+        if not pairs:
+            raise InputError(f"the {which} set is empty: it has no pairs")
+    choices = views(layers, embedder.num_layers)
+    known, asked = _cosines(embedder, train, choices), _cosines(embedder, test, choices)
+    truth, right = (np.array([pair.same for pair in pairs]) for pairs in (train, test))
+    rows = [
+        _layer(view_name(choice), (known[number], truth), (asked[number], right))
+        for number, choice in enumerate(choices)
+    ]
+    return WicResult(embedder.name, len(train), len(test), float(max(right.mean(), 1 - right.mean())), tuple(rows))
+
+
+def draw_wic(result: WicResult) -> Figure:
+    """Accuracy by layer with its interval, above chance."""
+    figure = new_figure(6.4, 4)
+    axes = figure.subplots()
+    places = range(len(result.layers))
+    spread = [[100 * (row.accuracy - row.low), 100 * (row.high - row.accuracy)] for row in result.layers]
+    values = [100 * row.accuracy for row in result.layers]
+    axes.errorbar(
+        places, values, yerr=np.array(spread).T, fmt="o-", color=COLOURS[0], capsize=3, label="with its 95 % interval"
+    )
+    axes.axhline(100 * result.chance, color=FAINT, linestyle="--", label="chance")
+    axes.set_xticks(places, [str(row.layer) for row in result.layers])
+    axes.legend(fontsize=9, **LEGEND)
+    tidy(axes, f"{result.model}: word in context", "layer", "accuracy, %")
+    return figure
+
+
+def wilson(right: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson 1927), which stays within 0 and 1 and holds for small counts."""
+    share, square = right / count, _NORMAL**2
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    half = _NORMAL / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def best_threshold(cosines: np.ndarray, same: np.ndarray) -> tuple[float, float]:
+    """The threshold with the most right answers, and their share; of several, the one nearest the middle cosine.
+
+    A pair means the same when its cosine is above. Thresholds are tried half-way between neighbouring cosines, and
+    beyond either end.
+    """
+    values = np.unique(cosines)
+    tried = np.concatenate([[values[0] - 1e-6], (values[:-1] + values[1:]) / 2, [values[-1] + 1e-6]])
+    yes, no = np.sort(cosines[same]), np.sort(cosines[~same])
+    right = len(yes) - np.searchsorted(yes, tried, side="right") + np.searchsorted(no, tried, side="right")
+    best = tried[right == right.max()]
+    return float(best[np.abs(best - np.median(cosines)).argmin()]), float(right.max() / len(cosines))
+
+
+def _layer(name: int | str, train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray]) -> LayerWic:
+    threshold, reached = best_threshold(*train)
+    cosines, same = test
+    right = int(((cosines > threshold) == same).sum())
+    return LayerWic(name, threshold, reached, right / len(same), *wilson(right, len(same)))
+
+
+def _cosines(embedder: Embedder, pairs: Sequence[WicPair], choices: Sequence[LayerChoice]) -> np.ndarray:
+    """For each choice and pair, the cosine of the word's two vectors, rounded so that equal vectors have just 1."""
+    cosines = np.empty((len(choices), len(pairs)))
+    vectors = embedder.embed(sentence for pair in pairs for sentence in (pair.first, pair.second))
+    for number, pair in enumerate(pairs):
+        words = [
+            [choose(array, choice)[place] for choice in choices]
+            for array, place in zip(_two(vectors, pair), pair.places, strict=True)
+        ]
+        cosines[:, number] = [float(unit(one) @ unit(other)) for one, other in zip(*words, strict=True)]
+    return cosines.round(6)
+
+
+def _two(vectors: Iterator[np.ndarray], pair: WicPair) -> tuple[np.ndarray, np.ndarray]:
+    return check_vectors(next(vectors), pair.first), check_vectors(next(vectors), pair.second)
+
+
+def _beside(data: Path) -> Path:
+    if "data" not in data.name:
+        raise InputError(f"{data}: the answers are looked for under the same name with gold for data; name the file so")
+    return data.with_name("gold".join(data.name.rsplit("data", 1)))
+
+
+def _answers(path: Path) -> list[bool]:
+    with open_text(path) as lines:
+        return [_answer(line.strip(), f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _answer(text: str, place: str) -> bool:
+    if text not in ("T", "F"):
+        raise FormatError(f"{place}: an answer is T or F, not {text!r:.40}")
+    return text == "T"
+
+
+def _pair(line: str, place: str) -> tuple[str, tuple[str, ...], tuple[str, ...], tuple[int, int]]:
+    columns = line.split("\t")
+    if len(columns) != 5:
+        raise FormatError(
+            f"{place}: has {len(columns)} columns; expected 5, apart by tabs: word, N or V, places like 2-5, and two "
+            "sentences"
+        )
+    word, _, numbers, *texts = columns
+    first, second = (tuple(text.split()) for text in texts)
+    try:
+        one, other = (int(number) for number in numbers.split("-"))
+    except ValueError:
+        raise FormatError(f"{place}: places are two numbers from 0, like 2-5, not {numbers!r:.40}") from None
+    for at, words, which in ((one, first, "first"), (other, second, "second")):
+        if not 0 <= at < len(words):
+            raise FormatError(
+                f"{place}: place {at} is outside the {which} sentence, whose {len(words)} words count from 0"
+            )
+    return word, first, second, (one, other)

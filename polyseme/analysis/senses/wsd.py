@@ -1,0 +1,245 @@
+"""Word-sense disambiguation by nearest neighbour, as context2vec and ELMo were measured.
+
+The vectors of each sense in a tagged corpus are averaged. A test word takes the sense whose average is nearest by
+cosine, among the senses of its lemma and part of speech that were seen; a lemma never seen takes WordNet's first sense.
+The tagged corpus is embedded once, for all layers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyseme.analysis.senses.sense_tagged import Inventory, Lemma, Tag, TaggedSentence, check_gold
+from polyseme.corpus.uses import check_vectors
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.errors import ConfigError, FormatError, InputError
+from polyseme.formats.vectors.search import unit
+from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALL = "ALL"
+DEVELOPMENT = "semeval2007"  # the set on which systems of the unified framework are tuned
+
+Sets = Mapping[str, Sequence[TaggedSentence]]
+Answers = Sequence[str | None]  # a sense key for each tagged word of a set, in order; None where there is none to give
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of a set's instances were answered rightly: with any of the keys that its annotators allow."""
+
+    name: str
+    instances: int
+    answered: int
+    correct: int
+    f1: float  # of precision and recall; the same as either when everything is answered
+
+    @classmethod
+    def of(cls, name: str, instances: int, answered: int, correct: int) -> Score:
+        """With what follows from the counts."""
+        return cls(name, instances, answered, correct, 2 * correct / max(1, answered + instances))
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to answer, and its score on each set; ALL is all their instances together."""
+
+    name: str
+    layer: LayerChoice | None
+    scores: tuple[Score, ...]
+
+
+@dataclass(frozen=True)
+class WsdResult:
+    """What a model knows about senses, layer by layer.
+
+    Attributes:
+        model: Its name.
+        tagged: Tagged words in training whose keys the inventory knows.
+        unknown: Tagged words in training that were left out, since the inventory does not know any of their keys.
+        unseen: Test instances whose lemma was never seen in training and fell back to the first sense.
+        methods: First sense, most frequent sense, then each layer.
+    """
+
+    model: str
+    tagged: int
+    unknown: int
+    unseen: int
+    methods: tuple[Method, ...]
+
+
+def disambiguate(
+    embedder: Embedder,
+    training: Iterable[TaggedSentence],
+    sets: Sets,
+    inventory: Inventory,
+    layer: LayerChoice = "all",
+) -> WsdResult:
+    """Learn senses from a tagged corpus, then answer test sets by the vectors of each layer, or of one."""
+    baseline = first_sense(sets, inventory)
+    tags = _tags(sets)
+    senses = SenseVectors({tag.lemma for tag in tags})
+    senses.learn(embedder, training, inventory, layer)
+    frequent = [senses.most_frequent(tag.lemma, inventory) for tag in tags]
+    sentences = (sentence for each in sets.values() for sentence in each)
+    answers = [
+        senses.nearest(tag.lemma, vectors) or [inventory.first_sense(tag.lemma)] * len(vectors)
+        for tag, vectors in embed_tags(embedder, sentences, layer)
+    ]
+    layers = list(range(embedder.num_layers)) if layer == "all" else [layer]
+    by_layer = zip(layers, zip(*answers, strict=True), strict=True)
+    methods = [Method(f"layer {number}", number, _scores(sets, given)) for number, given in by_layer]
+    return WsdResult(
+        embedder.name,
+        senses.tagged,
+        senses.unknown,
+        sum(not senses.counts[tag.lemma] for tag in tags),
+        (baseline, Method("most frequent in training", None, _scores(sets, frequent)), *methods),
+    )
+
+
+def draw_wsd(result: WsdResult) -> Figure:
+    """F1 on all sets together for each layer, over what answering without vectors gives."""
+    figure = new_figure(6.5, 4)
+    axes = figure.subplots()
+    total = next((n for n, score in enumerate(result.methods[0].scores) if score.name == ALL), 0)
+    f1 = [100 * method.scores[total].f1 for method in result.methods]
+    layers = [str(method.layer) for method in result.methods[2:]]
+    axes.plot(layers, f1[2:], marker="o", color=COLOURS[0], label=result.model)
+    for height, method, line in zip(f1[:2], result.methods[:2], ("--", ":"), strict=True):
+        axes.axhline(height, color=FAINT, linestyle=line, label=method.name)
+    tidy(axes, f"word senses by nearest neighbour, {result.methods[0].scores[total].name}", "layer", "F1")
+    axes.legend(**LEGEND)
+    return figure
+
+
+def first_sense(sets: Sets, inventory: Inventory) -> Method:
+    """What the back-off alone gives: every word in the sense that WordNet lists first."""
+    if not sets:
+        raise ConfigError("there is no test set; give at least one")
+    for name, sentences in sets.items():
+        check_gold(sentences, inventory, name)
+    answers = [inventory.first_sense(tag.lemma) for tag in _tags(sets)]
+    return Method("WordNet's first sense", None, _scores(sets, answers))
+
+
+class SenseVectors:
+    """The average vector of each sense, at every layer.
+
+    Args:
+        lemmas: The lemmas to keep; all of them where nothing is said.
+    """
+
+    def __init__(self, lemmas: Container[Lemma] | None = None) -> None:
+        self.tagged = self.unknown = 0
+        self.counts: defaultdict[Lemma, Counter[str]] = defaultdict(Counter)
+        self._lemmas = lemmas
+        self._sums: dict[str, np.ndarray] = {}
+
+    def learn(
+        self,
+        embedder: Embedder,
+        sentences: Iterable[TaggedSentence],
+        inventory: Inventory,
+        layer: LayerChoice = "all",
+    ) -> None:
+        """Take all the senses of a tagged corpus, which is streamed; only sentences that matter are embedded."""
+        for tag, vectors in embed_tags(embedder, self._relevant(sentences, inventory), layer):
+            for key in tag.keys:
+                self.counts[tag.lemma][key] += 1
+                if key in self._sums:
+                    self._sums[key] += vectors
+                else:
+                    self._sums[key] = vectors.astype(np.float32)
+        if not self.tagged:
+            raise InputError("there is no tagged word to learn from; the training corpus is empty, or has no tags")
+
+    def nearest(self, lemma: Lemma, vectors: np.ndarray) -> list[str]:
+        """For each of (layers, dim) the sense nearest to it; nothing where the lemma was never seen.
+
+        Of senses equally near, as all are for a word whose vector knows no context, the more frequent one.
+        """
+        keys = [key for key, _ in self.counts[lemma].most_common()]
+        if not keys:
+            return []
+        averages = np.stack([self._sums[key] for key in keys])  # a sum points where its average does
+        cosines = np.einsum("sld,ld->ls", unit(averages), unit(vectors))
+        return [keys[best] for best in cosines.round(5).argmax(axis=1)]
+
+    def most_frequent(self, lemma: Lemma, inventory: Inventory) -> str | None:
+        """Of senses seen equally often the first of WordNet's, which is also the answer where none was seen."""
+        counts = self.counts[lemma]
+        if not counts:
+            return inventory.first_sense(lemma)
+        return max(counts, key=lambda key: (counts[key], -inventory.ranks[key]))
+
+    def _relevant(self, sentences: Iterable[TaggedSentence], inventory: Inventory) -> Iterator[TaggedSentence]:
+        """Sentences with only those tags that are asked for and whose senses exist."""
+        for sentence in sentences:
+            tags = []
+            for tag in sentence.tags:
+                keys = tuple(key for key in tag.keys if key in inventory)
+                self.tagged, self.unknown = self.tagged + bool(keys), self.unknown + (not keys)
+                if keys and (self._lemmas is None or tag.lemma in self._lemmas):
+                    tags.append(Tag(tag.lemma, tag.first, tag.last, keys))
+            if tags:
+                yield TaggedSentence(sentence.words, tuple(tags))
+        if self.unknown > self.tagged:
+            raise FormatError(
+                f"{self.unknown:,} of {self.tagged + self.unknown:,} tagged words have sense keys that the inventory "
+                "does not know; corpus and inventory must be of the same version of WordNet"
+            )
+
+
+def embed_tags(
+    embedder: Embedder, sentences: Iterable[TaggedSentence], layer: LayerChoice = "all"
+) -> Iterator[tuple[Tag, np.ndarray]]:
+    """Each tagged word with its vectors (layers, dim); one of several words has the mean of theirs."""
+    waiting: deque[TaggedSentence] = deque()
+
+    def words() -> Iterator[tuple[str, ...]]:
+        for sentence in sentences:
+            waiting.append(sentence)
+            yield sentence.words
+
+    for vectors in embedder.embed(words()):
+        sentence = waiting.popleft()
+        chosen = choose(check_vectors(vectors, sentence.words), layer)
+        layers = chosen.reshape(-1, *chosen.shape[-2:])
+        for tag in sentence.tags:
+            yield tag, layers[:, tag.first : tag.last].mean(axis=1, dtype=np.float32)
+
+
+def _tags(sets: Sets) -> list[Tag]:
+    return [tag for sentences in sets.values() for sentence in sentences for tag in sentence.tags]
+
+
+def _scores(sets: Sets, answers: Answers) -> tuple[Score, ...]:
+    """The score on each set; then, of several, on all together, and on all but the one that systems are tuned on."""
+    scores, rest = [], iter(answers)
+    for name, sentences in sets.items():
+        pairs = list(zip(_tags({name: sentences}), rest, strict=False))
+        answered = sum(answer is not None for _, answer in pairs)
+        scores.append(Score.of(name, len(pairs), answered, sum(answer in tag.keys for tag, answer in pairs)))
+    together = [_sum(ALL, scores)] if len(scores) > 1 else []
+    others = [score for score in scores if score.name != DEVELOPMENT]
+    if 1 < len(others) < len(scores):
+        together.append(_sum(f"{ALL} but {DEVELOPMENT}", others))
+    return (*scores, *together)
+
+
+def _sum(name: str, scores: Sequence[Score]) -> Score:
+    return Score.of(
+        name,
+        sum(score.instances for score in scores),
+        sum(score.answered for score in scores),
+        sum(score.correct for score in scores),
+    )

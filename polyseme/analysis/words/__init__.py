@@ -1,0 +1,1 @@
+"""Tests of word vectors without context: analogy, similarity, spelling."""

@@ -1,0 +1,122 @@
+"""How alike words are, to a model and to people: Spearman's correlation with rated pairs (WordSim, SimLex, MEN, ...).
+
+Words are rated without context, so each is embedded alone. Only static vectors lack words. A pair with a word that the
+model does not know is left out of the one figure, and counts as a cosine of 0 in the other (as gensim has it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from polyseme.analysis.layers.views import view_name, views
+from polyseme.analysis.words.isolated import embed_alone, known
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import LayerChoice
+from polyseme.errors import FormatError, InputError
+from polyseme.formats.vectors.search import unit
+from polyseme.tasks.correlation import spearman
+from polyseme.text.corpus import open_text
+
+
+@dataclass(frozen=True)
+class RatedPair:
+    """Two words, and how alike people find them."""
+
+    first: str
+    second: str
+    rating: float
+
+
+@dataclass(frozen=True)
+class SetSimilarity:
+    """One layer on one set.
+
+    Attributes:
+        name: Of the set.
+        layer: Of the model.
+        pairs: In the set.
+        known: Pairs of which the model knows both words.
+        spearman: Over the pairs that are known; NaN where they are too few, or all alike.
+        spearman_all: Over all pairs, unknown ones with a cosine of 0.
+    """
+
+    name: str
+    layer: int | str
+    pairs: int
+    known: int
+    spearman: float
+    spearman_all: float
+
+
+@dataclass(frozen=True)
+class SimilarityResult:
+    """A model on several sets."""
+
+    model: str
+    rows: tuple[SetSimilarity, ...]
+
+
+def read_pairs(path: str | Path) -> list[RatedPair]:
+    """The pairs of a file: two words and a number, apart by tabs, commas or spaces.
+
+    Columns between the words and the first number, and all after it, are passed over, and so is a first line without a
+    number: the files as they were published have such.
+    """
+    with open_text(path) as lines:
+        rows = [(number, _columns(line)) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not rows:
+        raise InputError(f"{path}: is empty; expected two words and a number a line")
+    if _rating(rows[0][1]) is None:
+        rows = rows[1:]
+    pairs = [_pair(columns, f"{path}, line {number}") for number, columns in rows]
+    if not pairs:
+        raise FormatError(f"{path}: has no numbers; expected two words and a number a line")
+    return pairs
+
+
+def similarity(
+    embedder: Embedder, sets: Mapping[str, Sequence[RatedPair]], layers: LayerChoice = "all"
+) -> SimilarityResult:
+    """Spearman's correlation between cosines and ratings, for each set and layer."""
+    if not sets:
+        raise InputError("there is no set of rated pairs to measure on; give one or more")
+    for name, pairs in sets.items():
+        if not pairs:
+            raise InputError(f"the set {name} is empty: it has no pairs")
+    choices = views(layers, embedder.num_layers)
+    words = list(dict.fromkeys(word for pairs in sets.values() for each in pairs for word in (each.first, each.second)))
+    arrays = embed_alone(embedder, words, choices)
+    row = {word: number for number, word in enumerate(words)}
+    there = known(embedder, words, arrays)
+    rows = []
+    for name, pairs in sets.items():
+        places = np.array([(row[each.first], row[each.second]) for each in pairs]).T
+        ratings = np.array([each.rating for each in pairs])
+        both = there[places].all(axis=0)
+        for choice, vectors in zip(choices, arrays, strict=True):
+            cosines = np.where(both, (unit(vectors[places[0]]) * unit(vectors[places[1]])).sum(axis=1), 0)
+            figures = spearman(cosines[both], ratings[both]), spearman(cosines, ratings)
+            rows.append(SetSimilarity(name, view_name(choice), len(pairs), int(both.sum()), *figures))
+    return SimilarityResult(embedder.name, tuple(rows))
+
+
+def _columns(line: str) -> list[str]:
+    separator = next((mark for mark in ("\t", ";", ",") if mark in line), None)
+    return [column.strip() for column in line.split(separator)]
+
+
+def _rating(columns: Sequence[str]) -> float | None:
+    """The first number after the two words."""
+    return next((float(column) for column in columns[2:] if re.fullmatch(r"[-+]?\d*\.?\d+", column)), None)
+
+
+def _pair(columns: Sequence[str], place: str) -> RatedPair:
+    rating = _rating(columns)
+    if rating is None or not all(columns[:2]):
+        raise FormatError(f"{place}: expected two words and a number, got {' '.join(columns)!r:.60}")
+    return RatedPair(columns[0], columns[1], rating)

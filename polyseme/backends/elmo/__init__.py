@@ -1,0 +1,1 @@
+"""The ELMo encoder, and one embedding strategy for each kind of hardware."""

@@ -1,0 +1,1 @@
+"""BERT and other transformers as encoders of words."""

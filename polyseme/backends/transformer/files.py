@@ -1,0 +1,109 @@
+"""Transformers from a folder or from Hugging Face's hub. A folder, or what was fetched before, needs no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from polyseme.backends.transformer.encoder import TransformerEncoder
+from polyseme.backends.transformer.pieces import Pooling
+from polyseme.embedding.interfaces import EmbedSettings
+from polyseme.errors import FormatError, MissingExtraError, require
+from polyseme.formats.json_file import read_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "tokenizer.json")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_FILE_SUFFIXES = (".json", ".hdf5", ".h5", ".pkl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".txt", ".vec", ".bin")
+_PATIENCE = 10  # seconds
+
+
+def is_transformer(path: Path) -> bool:
+    """Whether this is a folder that transformers wrote, or the main file of one."""
+    folder = path.parent if path.is_file() and path.name in _FILES else path
+    try:
+        return "model_type" in read_json(folder / "config.json")
+    except FormatError:
+        return False
+
+
+def is_hub_name(path: str | Path) -> bool:
+    """Whether what is no path here could be a model's name, like ``google-bert/bert-base-cased``."""
+    name = str(path)
+    if Path(name).suffix in _FILE_SUFFIXES or not _HUB_NAME.fullmatch(name):
+        return False
+    return "/" not in name or not Path(name).parent.exists()
+
+
+def open_transformer(path: str | Path, settings: EmbedSettings, pooling: Pooling = "mean") -> TransformerEncoder:
+    """Open an encoder that transformers knows, from a folder or by its name on the hub."""
+    place = Path(path).expanduser()
+    if place.exists():
+        folder = place.parent if place.is_file() else place
+        return TransformerEncoder(*_open(str(folder), True), settings, folder.resolve().name, pooling)
+    name = place.as_posix()
+    return TransformerEncoder(*_open(name, _is_fetched(name)), settings, name, pooling)
+
+
+def _open(source: str, offline: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    transformers = require("transformers", "transformers")
+    how = {"local_files_only": offline, "trust_remote_code": False}
+    with _quiet(transformers):
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **how)
+            model, report = transformers.AutoModel.from_pretrained(
+                source, dtype=torch.float32, output_loading_info=True, **how
+            )
+        except Exception as error:
+            # A folder can be wrong in any way, and transformers raises whatever comes from the libraries below it.
+            why = " ".join(str(error).split())
+            raise FormatError(f"transformers cannot open {source}: {why:.300}") from error
+    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name.split("."))
+    if missing:
+        raise FormatError(f"{source} lacks weights, {missing[0]} for one ({len(missing)} in all); copy the model again")
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None  # it makes one vector of a sentence, which nobody asks for
+    return model.get_encoder() if model.config.is_encoder_decoder else model, tokenizer
+
+
+def _is_fetched(name: str) -> bool:
+    """Whether a model of the hub is on this machine already; if not, it must be there to be fetched."""
+    try:
+        hub = require("huggingface_hub", "transformers")
+    except MissingExtraError as error:
+        remedy = "if it is a model on Hugging Face's hub: pip install 'polyseme[transformers]'"
+        raise MissingExtraError(f"{name} does not exist here; give the path of a model, or {remedy}") from error
+    if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
+        return True
+    try:  # once, so that a wrong name is told at once; the hub's own client tries for half a minute
+        answer = hub.get_session().head(f"{hub.constants.ENDPOINT}/{name}/resolve/main/config.json", timeout=_PATIENCE)
+    except Exception as error:  # which network library the hub uses is its own affair
+        raise FormatError(
+            f"{name} does not exist here, and Hugging Face's hub, where a model may have that name, cannot be reached; "
+            "give the path of a model"
+        ) from error
+    if answer.status_code >= 400:
+        raise FormatError(f"{name} does not exist here, nor as an open model on Hugging Face's hub; give another path")
+    return False
+
+
+@contextmanager
+def _quiet(transformers: object) -> Iterator[None]:
+    """No progress bars and no remarks on the terminal; what matters is raised."""
+    logging = getattr(transformers, "logging")  # noqa: B009
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,198 @@
+"""``polyseme demo``: what the vectors know, at first sight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.cli.output import ShippedOption, check_outputs, counted_as, open_embedder
+from polyseme.errors import FormatError, MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from polyseme.analysis.demo import Expected
+    from polyseme.corpus.uses import Use
+    from polyseme.embedding.encoder import Encoder
+    from polyseme.lm import LanguageModel
+
+WIDTH = 100  # places, where no terminal says how many it has
+MOST_LAYERS = 4  # that are shown beside layer 0
+CANDIDATES = 5_000  # the commonest words, among which relatives are looked for
+
+
+def demo(
+    model: ShippedOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw senses in a plane too: *.png, *.svg or *.pdf.")
+    ] = None,
+) -> None:
+    """Show at first sight what the vectors know: one word, many senses; words never seen; what was expected."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=WIDTH)
+    plot = _drawable(console, plot)
+    encoder = open_embedder(model, "cpu")
+    language = _language_model(encoder, model)
+    _show_model(console, encoder, language)
+    _show_compared(console, encoder)
+    _show_nearest(console, encoder)
+    _show_relatives(console, encoder, language)
+    if language:
+        _show_expected(console, language)
+    if plot:
+        _draw(console, encoder, plot)
+
+
+def _drawable(console: Console, plot: Path | None) -> Path | None:
+    """The same name, or a sentence about why there will be no picture; before any work."""
+    try:
+        check_outputs(None, plot)
+    except MissingExtraError as error:
+        console.print(f"no picture: {error}", markup=False)
+        return None
+    return plot
+
+
+def _language_model(encoder: Encoder, model: str | None) -> LanguageModel | None:
+    """The same network with its head, if it has one; its weights are not read twice."""
+    from polyseme.backends.elmo.encoder import ElmoEncoder
+    from polyseme.formats import open_softmax, shipped
+    from polyseme.lm import LanguageModel
+
+    if not isinstance(encoder, ElmoEncoder):
+        return None
+    try:
+        head = open_softmax(shipped.resolve(model))
+    except FormatError:
+        return None  # published models have none
+    return LanguageModel(encoder.bilm, head.build(), encoder.words, head.vocabulary, encoder.name)
+
+
+def _show_model(console: Console, encoder: Encoder, language: LanguageModel | None) -> None:
+    from rich.markup import escape
+
+    parameters = sum(weight.numel() for weight in encoder.parameters())
+    facts = [f"{counted_as(encoder.num_layers, 'layer')} of {encoder.dim} dimensions"]
+    facts += [f"{parameters:,} parameters"] if parameters else []
+    facts += [f"expects {len(language.vocabulary):,} words"] if language else []
+    console.print(f"[bold]{escape(encoder.name)}[/]  {', '.join(facts)}")
+
+
+def _show_compared(console: Console, encoder: Encoder) -> None:
+    """Cosines with the first sentence of each word, layer by layer."""
+    from polyseme.analysis.demo import compare
+
+    top = encoder.num_layers - 1
+    layers = sorted({round(top * part / MOST_LAYERS) for part in range(MOST_LAYERS + 1)})
+    names = [f"layer {layer}" if layer else "no context" for layer in layers]
+    table = _table("a word, and how alike its vectors are to the first of each", names)
+    previous = None
+    for pair in compare(encoder):
+        if pair.first != previous:
+            table.add_row(_marked(pair.first))
+        previous = pair.first
+        table.add_row(_marked(pair.second, indent=2), *(_shade(pair.cosines[layer]) for layer in layers))
+    _print(console, table)
+
+
+def _show_nearest(console: Console, encoder: Encoder) -> None:
+    from polyseme.analysis.demo import nearest_in_bundle
+
+    table = _table("a use, and the most alike among some 400 sentences, by the top layer", ["cosine"])
+    for asked in nearest_in_bundle(encoder):
+        table.add_row(_marked(asked.use))
+        for one in asked.found:
+            table.add_row(_marked(one.use, indent=2), _shade(one.cosine))
+    _print(console, table)
+
+
+def _show_relatives(console: Console, encoder: Encoder, language: LanguageModel | None) -> None:
+    from rich.text import Text
+
+    from polyseme.analysis.demo import relatives
+    from polyseme.corpus.uses import bundled_sentences
+
+    common = language.vocabulary if language else dict.fromkeys(w for words in bundled_sentences() for w in words)
+    among = [word for word in common if word.isalpha()][:CANDIDATES]
+    table = _table(f"a word made up or misspelt, and the nearest of {len(among):,} common ones, without context", [])
+    for one in relatives(encoder, among):
+        found = ", ".join(f"{word} {cosine:.2f}" for word, cosine in one.found)
+        line = Text.assemble((one.word, "bold cyan"), f" ({one.how}): ", found or "nothing: it has no such word")
+        table.add_row(line)
+    _print(console, table)
+
+
+def _show_expected(console: Console, language: LanguageModel) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from polyseme.analysis.demo import expect
+
+    expected = expect(language)
+    before, after = expected.words[: expected.place], expected.words[expected.place + 1 :]
+    console.print()
+    console.print(Text.assemble(" ".join(before), (" ___ ", "bold cyan"), " ".join(after).replace(" .", ".")))
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for name in ("  by the words before", "by the words after", "by both"):
+        table.add_column(name, header_style="bold")
+    ends = {language.vocabulary.bos: "(begins here)", language.vocabulary.eos: "(ends here)"}
+    for row in zip(*_columns(expected), strict=False):
+        cells = [f"{ends.get(word, word)} {100 * share:.1f} %" for word, share in row]
+        table.add_row(f"  {cells[0]}", *cells[1:])
+    console.print(table)
+
+
+def _columns(expected: Expected) -> Sequence[Sequence[tuple[str, float]]]:
+    return expected.forward, expected.backward, expected.both
+
+
+def _draw(console: Console, encoder: Encoder, plot: Path) -> None:
+    from polyseme.analysis.demo import draw_uses
+    from polyseme.plots import save_figure
+
+    save_figure(draw_uses(encoder), plot)
+    console.print(f"\nsenses in a plane: {plot}", markup=False)
+
+
+def _print(console: Console, table: Table) -> None:
+    console.print()
+    console.print(table)
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column(title, overflow="fold", ratio=1)
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _marked(use: Use, indent: int = 0) -> Text:
+    """A sentence as people write it, with the word in colour."""
+    from rich.text import Text
+
+    text = Text(" " * indent)
+    for place, word in enumerate(use.words):
+        closing = word[0] in ".,;:?!" or word == "n't" or word.startswith("'")
+        text.append("" if closing or not place else " ")
+        text.append(word, "bold cyan" if place == use.place else "")
+    return text
+
+
+def _shade(cosine: float) -> Text:
+    """A cosine, the brighter the more alike."""
+    from rich.text import Text
+
+    return Text(f"{cosine:.2f}", "bold green" if cosine > 0.7 else "green" if cosine > 0.5 else "yellow")

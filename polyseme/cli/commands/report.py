@@ -1,0 +1,97 @@
+"""``polyseme report``: what is said of contextual vectors, tested claim by claim on your model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.cli.output import DeviceOption, working
+
+if TYPE_CHECKING:
+    from polyseme.report.measure.subject import Subject
+    from polyseme.report.run import Report, Step
+
+
+def report(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[MODEL]...", help="One or several, side by side. [default: the one that ships]"),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder for page, JSON and finished parts.")
+    ] = Path("report"),
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Labelled sets: pos-ud-ewt, ner-wnut17, wsd, ... below it.")
+    ] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; may be repeated.")
+    ] = None,
+    full: Annotated[bool, typer.Option(help="All of every set, which takes hours.")] = False,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Test eleven claims about contextual word vectors on a model, and write a page about it.
+
+    Finished parts are kept: after an interruption the same command goes on. What needs data that is not given is said
+    to be missing.
+    """
+    from polyseme.formats.shipped import ENGLISH
+    from polyseme.report.run import Report, ReportSettings
+
+    settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
+    settings.check()
+    subjects = [_open(model, device) for model in _different(models or [ENGLISH])]
+    making = Report(subjects, settings)
+    try:
+        _measure(making)
+    except KeyboardInterrupt:
+        typer.echo("finished parts are kept; the same command goes on from here", err=True)
+        raise
+    page = making.write()[0]
+    typer.echo(str(page))
+
+
+def _measure(making: Report) -> None:
+    steps, missing = making.steps(), dict[str, dict[str, None]]()
+    while True:
+        with working(making.upcoming):
+            step = next(steps, None)
+        if step is None:
+            break
+        _show(step)
+        if step.missing:
+            missing.setdefault(step.missing, {})[step.part] = None
+    for why, parts in missing.items():
+        typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
+
+
+def _different(models: list[str]) -> list[str]:
+    """Each model once, in the order given."""
+    from polyseme.errors import ConfigError
+    from polyseme.formats import shipped
+
+    if not all(model.strip() for model in models):
+        raise ConfigError("MODEL is empty; give the name of a model or its path")
+    by_place: dict[Path, str] = {}
+    for model in models:
+        by_place.setdefault(Path(shipped.resolve(model)).resolve(), model)
+    return list(by_place.values())
+
+
+def _open(model: str, device: str) -> Subject:
+    from polyseme.loading import load
+    from polyseme.report.measure.subject import Subject
+
+    with working(f"opening {model}"):
+        return Subject(load(model, device=device), model, device)
+
+
+def _show(step: Step) -> None:
+    done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
+    typer.echo(
+        f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
+    )

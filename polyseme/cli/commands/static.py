@@ -1,0 +1,161 @@
+"""``polyseme static``: vectors that know no context; train them, look at them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyseme.cli.commands.info import info
+from polyseme.cli.corpora import RawOption, Text
+from polyseme.cli.output import JsonOption, SeedOption, check_outputs, decimals, show_table, write_json
+
+if TYPE_CHECKING:
+    from polyseme.corpus.word2vec import Report, Word2VecSettings
+
+static = typer.Typer(
+    help="Static vectors: train word2vec, look at a file.", no_args_is_help=True, rich_markup_mode=None
+)
+
+TextArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
+]
+OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The file to write: word2vec text.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
+_NO_TEXT = (".gz", ".bz2", ".xz", ".zst", ".bin", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".safetensors")
+VectorsArgument = Annotated[
+    Path, typer.Argument(metavar="VECTORS", help="GloVe, word2vec or fastText text, word2vec's binary, or .npy.")
+]
+
+
+@static.command(no_args_is_help=True)
+def fit(
+    inputs: TextArgument,
+    output: OutputOption,
+    raw: RawOption = False,
+    dim: Annotated[int, typer.Option(help="Numbers in a vector.")] = 100,
+    window: Annotated[int, typer.Option(help="Words to each side that count as context.")] = 5,
+    epochs: Annotated[int, typer.Option(help="How often the text is gone through.")] = 5,
+    min_count: Annotated[int, typer.Option(help="How often a word must occur.")] = 5,
+    skip_gram: Annotated[
+        bool, typer.Option("--skip-gram", help="Predict context from word: slower, better for rare words.")
+    ] = False,
+    negative: Annotated[int, typer.Option(help="Wrong answers drawn for each right one.")] = 5,
+    seed: SeedOption = 1,
+    workers: Annotated[int, typer.Option(help="Threads. One gives the same vectors each time; more do not.")] = 1,
+    overwrite: OverwriteOption = False,
+) -> None:
+    """Train word2vec on your own text, a sentence a line or --raw; gensim and `polyseme` read the result."""
+    from polyseme.corpus.word2vec import Word2VecSettings
+    from polyseme.errors import require
+
+    settings = Word2VecSettings(dim, window, epochs, min_count, skip_gram, negative, seed, workers)
+    check_output(output, overwrite)
+    require("gensim.models", "static")  # before the text is read
+    with several_times(inputs, raw) as text:
+        words = _fit(text, settings, output)
+    typer.echo(f"{output} written: {words:,} words of {dim} dimensions")
+
+
+static.command(no_args_is_help=True)(info)
+
+
+@static.command(no_args_is_help=True)
+def nearest(
+    vectors: VectorsArgument,
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="One or more.")],
+    top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
+    json: JsonOption = None,
+) -> None:
+    """Show the words whose vectors are most alike, by cosine."""
+    check_outputs(json)
+    encoder = _open(vectors)
+    found = {word: encoder.nearest(word, top) for word in words}
+    if json:
+        write_json(json, {word: [near._asdict() for near in nears] for word, nears in found.items()})
+    if json != "-":
+        for word, nears in found.items():
+            show_table(f"{word}, {encoder.name}", ("most alike", "cosine"), [(w, decimals(c)) for w, c in nears])
+
+
+def check_output(path: Path, overwrite: bool) -> None:
+    """Refuse what cannot be written before the work is done."""
+    from polyseme.errors import OutputError
+    from polyseme.files import check_absent, check_writable
+
+    check_absent(path, overwrite)
+    check_writable(path)
+    if path.suffix.lower() in _NO_TEXT:
+        name = path.name.split(".")[0]
+        raise OutputError(f"{path} cannot be written: vectors are written as plain text; call it {name}.txt, say")
+
+
+@contextmanager
+def several_times(inputs: Sequence[str], raw: bool) -> Iterator[Text]:
+    """Text that can be gone through again and again; raw text is split once, and standard input kept, on the disk."""
+    import tempfile
+
+    text = Text(inputs, raw)
+    if not raw and "-" not in text.sources:
+        yield text
+        return
+    with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
+        path = Path(folder) / "sentences.txt"
+        _keep(text, path)
+        yield Text([str(path)], raw=False)
+
+
+def _keep(text: Text, path: Path) -> None:
+    from polyseme.errors import OutputError, PolysemeError
+
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{' '.join(words)}\n" for words in text)
+    except OSError as error:
+        if isinstance(error, PolysemeError):
+            raise
+        place, why = path.parent.parent, error.strerror or error
+        raise OutputError(
+            f"no room for the words of the text in {place}: {why}; TMPDIR says where to put them"
+        ) from error
+
+
+def _fit(text: Text, settings: Word2VecSettings, output: Path) -> int:
+    import logging
+
+    from polyseme.corpus.word2vec import fit_word2vec
+    from polyseme.formats.vectors.text import write
+
+    logging.getLogger("gensim").setLevel(logging.ERROR)  # it warns of small texts
+    # gensim 4.4 takes a dot product of exactly -1, one in some ten million, for a failure, and prints a false alarm.
+    with _shown(settings.epochs) as report, redirect_stderr(None):
+        result = fit_word2vec(text, settings, report)
+    write(output, result.words, result.vectors, settings.dim)
+    return len(result.words)
+
+
+@contextmanager
+def _shown(epochs: int) -> Iterator[Report]:
+    """A line on the terminal that says how far a training is."""
+    from rich.console import Console
+
+    with Console(file=sys.stderr).status("counting words ...") as status:
+
+        def report(time: int, sentences: int) -> None:
+            what = f"epoch {time} of {epochs}" if time else "counting words"
+            status.update(f"{what}: {sentences:,} sentences")
+
+        yield report
+
+
+def _open(vectors: Path):  # noqa: ANN202 - a StaticEncoder, which is not imported before it is needed
+    from polyseme.backends.static import open_static
+    from polyseme.cli.output import working
+
+    with working(f"opening {vectors}"):
+        return open_static(vectors)

@@ -1,0 +1,181 @@
+"""``polyseme train``: raw text in, a model out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from polyseme.training.run import Event, Order
+
+
+def train(
+    texts: Annotated[
+        list[str],
+        typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model's folder.")],
+    preset: Annotated[
+        str | None,
+        typer.Option(help="tiny, small, medium or original. [default: what suits the text]", show_default=False),
+    ] = None,
+    recipe: Annotated[str, typer.Option(help="modern, or bilm-tf: the published one.")] = "modern",
+    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="TABLE.SETTING=VALUE", help="One setting, like training.epochs=3; repeatable."),
+    ] = None,
+    tokenized: Annotated[
+        bool, typer.Option("--tokenized", help="A sentence a line, words apart by spaces; else raw text.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    resume: Annotated[bool, typer.Option("--resume", help="Continue what was interrupted.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew and replace what is there.")] = False,
+    start_from: Annotated[
+        Path | None, typer.Option("--from", help="Go on from this model, on new text; of any format.")
+    ] = None,
+    extend_vocabulary: Annotated[
+        bool, typer.Option("--extend-vocabulary", help="With --from: new words are learned as words to predict.")
+    ] = False,
+    also_evaluate: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Measure on this text too, before and after: the old domain, say."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that read the text. [default: one a core]", show_default=False)
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write scalars for TensorBoard there.")
+    ] = None,
+) -> None:
+    """Train a bidirectional language model, and evaluate it on held-out text as it goes.
+
+    Interrupted, it goes on with --resume as if nothing had happened. On many GPUs: torchrun --nproc-per-node N -m
+    polyseme train ... --device cuda
+    """
+    from polyseme.training.run import Order
+    from polyseme.training.settings import merge_tables, parse_set, read_settings
+
+    tables = merge_tables(dict(read_settings(config)) if config else {}, parse_set(changes or []))
+    if tokenized:
+        tables = merge_tables(tables, {"data": {"tokenized": True}})
+    order = Order(
+        texts=texts,
+        output=output,
+        preset=preset,
+        recipe=recipe,
+        changes=tables,
+        device=device,
+        resume=resume,
+        overwrite=overwrite,
+        start_from=start_from,
+        extend=extend_vocabulary,
+        other_texts=tuple(also_evaluate or ()),
+        workers=workers,
+    )
+    _run(order, tensorboard)
+
+
+def _run(order: Order, tensorboard: Path | None) -> None:
+    from polyseme.training.event_format import describe_interruption, say_patience
+    from polyseme.training.loop.distributed import is_leader
+    from polyseme.training.run import Finished, Plan
+    from polyseme.training.run import train as begin
+    from polyseme.training.signals import Stop
+
+    event = None
+    with suppress(KeyboardInterrupt), Stop(say_patience) as stop, _Screen(tensorboard) as screen:
+        for event in begin(order, lambda: stop.asked):
+            stop.patient = stop.patient or isinstance(event, Plan)
+            screen.show(event)
+    if not isinstance(event, Finished):
+        if is_leader():
+            typer.echo(describe_interruption(order), err=True)
+        raise SystemExit(130)
+
+
+class _Screen:
+    """A line that moves on a terminal, and lines that stay."""
+
+    def __init__(self, tensorboard: Path | None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        from polyseme.training.event_format import Teller
+        from polyseme.training.loop.distributed import is_leader
+
+        console = Console(stderr=True, highlight=False)
+        moving = console.is_terminal and is_leader()
+        self._silent = not is_leader()
+        self._teller = Teller(every=0.5 if moving else 30.0)
+        self._moving = moving
+        self._bar = Progress(
+            BarColumn(bar_width=12),
+            TextColumn("{task.description}"),
+            console=console,
+            transient=True,
+            disable=not moving,
+        )
+        self._task = self._bar.add_task("reading the text ...", total=None)
+        self._board = _Board(tensorboard) if tensorboard and is_leader() else None
+
+    def __enter__(self) -> _Screen:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+        if self._board:
+            self._board.close()
+
+    def show(self, event: Event) -> None:
+        from polyseme.training.loop.trainer import Report
+        from polyseme.training.run import Plan
+        from polyseme.training.shards.prepare import Preparing
+
+        if self._silent:
+            return
+        if self._board:
+            self._board.add(event)
+        line = self._teller.tell(event)
+        if isinstance(event, Report) and self._moving:
+            self._bar.update(self._task, total=event.steps, completed=event.step)
+        elif isinstance(event, Preparing) and not event.finished and self._moving:
+            self._bar.update(self._task, description=f"reading the text: {event.bytes_read / 1e6:,.1f} MB", total=None)
+        elif isinstance(event, Plan):
+            self._bar.update(self._task, description="beginning ...")
+        if line and isinstance(event, Report) and self._moving:
+            self._bar.update(self._task, description=line)
+        elif line:
+            self._bar.console.print(line, markup=False, soft_wrap=True)
+
+
+class _Board:
+    """Scalars for TensorBoard."""
+
+    def __init__(self, folder: Path) -> None:
+        from polyseme.errors import require
+
+        require("tensorboard", "tensorboard")
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder))
+
+    def add(self, event: Event) -> None:
+        from polyseme.training.loop.trainer import Report
+        from polyseme.training.run import Evaluation
+
+        if isinstance(event, Report) and event.step % 10 == 0:
+            scalars = {"loss": event.loss, "learning rate": event.rate, "gradient norm": event.norm}
+            for name, value in scalars.items():
+                self._writer.add_scalar(f"training/{name}", value, event.tokens)
+        elif isinstance(event, Evaluation):
+            for name in ("fresh", "carried"):
+                value = getattr(event, name).both
+                self._writer.add_scalar(f"perplexity/{event.text}, {name}", value, event.step)
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,1 @@
+"""Uses of words in a corpus: index, neighbours, senses, drift, distillation."""

@@ -1,0 +1,87 @@
+"""Make an index: embed a corpus once, in parts that survive an interruption, then put them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from polyseme.corpus.index import Origin, write_index
+from polyseme.corpus.uses import needed_layers
+from polyseme.embedding.encoder import Encoder
+from polyseme.embedding.job import Unit, Wanted, embed_into, single_sentences
+from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.parts import Parts, parts_folder
+from polyseme.errors import ConfigError, OutputError
+from polyseme.files import check_absent
+
+
+class IndexJob:
+    """The making of one index. `run` it, then `finish`; what was interrupted goes on when begun with ``resume``.
+
+    Args:
+        embedder: Gives the vectors.
+        folder: Where the index will be; its unfinished parts are kept beside it.
+        layer: ``all``, or the one layer to keep, which takes less room.
+        model: The path of the model, so that the index can open it again.
+        resume: Go on with what an interrupted run left.
+        overwrite: Replace an index that is there, and forget an interrupted run.
+    """
+
+    def __init__(
+        self,
+        embedder: Encoder,
+        folder: Path,
+        layer: LayerChoice = "all",
+        model: str = "",
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        _check_place(folder, overwrite)
+        self.embedder, self.folder = embedder, folder
+        numbers = needed_layers(layer, embedder.num_layers)
+        if layer != "all" and len(numbers) != 1:
+            raise ConfigError(f"an index holds layers as they are: give all, top or a number, not {layer!r}")
+        self.origin = Origin(embedder.name, model, embedder.num_layers, embedder.dim, numbers)
+        self.wanted = Wanted("all" if layer == "all" else numbers[0], dtype="float16")
+        self.parts = self._begin(resume, overwrite)
+
+    def run(self, sentences: Iterable[list[str]]) -> Iterator[list[str]]:
+        """Embed what is not embedded yet, and give each sentence when it has been taken; empty ones are left out."""
+        filled = (words for words in sentences if words)
+        return embed_into(self.parts, single_sentences(filled), self._embed, self.wanted)
+
+    def keep(self) -> None:
+        """Save what is finished so far; a run that finished nothing leaves nothing behind."""
+        try:
+            self.parts.flush()
+        finally:
+            if not self.parts.done:
+                self.parts.remove()
+
+    def finish(self) -> None:
+        """Put the parts together as an index, and remove them."""
+        write_index(self.parts.read(), self.folder, self.origin)
+        self.parts.remove()
+
+    def _begin(self, resume: bool, overwrite: bool) -> Parts:
+        folder = parts_folder(self.folder)
+        settings = {"model": self.embedder.fingerprint(), "made": repr(self.wanted)}
+        if resume:
+            return Parts.resume(folder, settings)
+        if overwrite and folder.is_dir():
+            Parts(folder).remove()
+        return Parts.create(folder, settings)
+
+    def _embed(self, units: Iterator[Unit]) -> Iterator[list[np.ndarray]]:
+        return ([vectors] for vectors in self.embedder.embed(words for (words,) in units))
+
+
+def _check_place(folder: Path, overwrite: bool) -> None:
+    """Refuse to write over what is there, and over anything but an index even when told to."""
+    check_absent(folder, overwrite)
+    if folder.exists() and not (folder / "index.json").is_file():
+        raise OutputError(f"{folder} is there and is no index, so it is not replaced; choose another name")
+    if not folder.absolute().parent.is_dir():
+        raise OutputError(f"{folder} cannot be written: there is no folder {folder.absolute().parent}")

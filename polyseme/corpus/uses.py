@@ -1,0 +1,205 @@
+"""Uses of words: a word in its sentence, with its vectors. What `neighbours`, `senses` and `drift` look at.
+
+Uses come from sentences in three ways: found and embedded on the spot (`find_uses`, `embed_uses`), all words of a few
+sentences (`embed_all`), or from a corpus that was indexed once (`polyseme.corpus.index`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import groupby
+
+import numpy as np
+
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.errors import ConfigError, InputError
+from polyseme.text.tokenizer import tokenize
+
+
+@dataclass(frozen=True)
+class Use:
+    """One word of one sentence."""
+
+    words: tuple[str, ...]
+    place: int  # 0 is the first word
+
+    @property
+    def word(self) -> str:
+        """The word as it is written there."""
+        return self.words[self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """Uses and their vectors, in memory or memory-mapped.
+
+    Attributes:
+        sentences: The sentences that they stand in.
+        owners: For each use, the number of its sentence.
+        places: For each use, the place of its word in the sentence.
+        layers: For each layer that was kept, an array (uses, dim).
+        numbers: Which layers these are.
+        num_layers: How many the model has.
+    """
+
+    sentences: Sequence[Sequence[str]]
+    owners: np.ndarray
+    places: np.ndarray
+    layers: Sequence[np.ndarray]
+    numbers: tuple[int, ...]
+    num_layers: int
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def __getitem__(self, number: int) -> Use:
+        return Use(tuple(self.sentences[int(self.owners[number])]), int(self.places[number]))
+
+    def __iter__(self) -> Iterator[Use]:
+        return (self[number] for number in range(len(self)))
+
+    def take(self, chosen: np.ndarray) -> Uses:
+        """Some of them, by number, with their vectors in memory."""
+        layers = [layer[chosen] for layer in self.layers]
+        return Uses(self.sentences, self.owners[chosen], self.places[chosen], layers, self.numbers, self.num_layers)
+
+    def vectors(self, layer: LayerChoice, rows: slice = slice(None)) -> np.ndarray:
+        """The vectors (uses, dim) of a layer, or of a mixture of all; no other layer is read."""
+        weights = self._held_weights(layer)
+        parts = [
+            weight * array[rows].astype(np.float32)
+            for weight, array in zip(weights, self.layers, strict=True)
+            if weight
+        ]
+        return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
+
+    def _held_weights(self, layer: LayerChoice) -> np.ndarray:
+        weights = one_layer(layer, self.num_layers)
+        missing = [number for number in np.flatnonzero(weights) if number not in self.numbers]
+        if missing:
+            raise ConfigError(
+                f"layer {missing[0]} was not kept here, only {', '.join(map(str, self.numbers))}; "
+                "choose among these, or index the corpus again with --layer all"
+            )
+        return weights[list(self.numbers)]
+
+
+def bundled_sentences() -> list[list[str]]:
+    """Short plain English sentences that ship with the package, many of them around words with several senses."""
+    text = (files("polyseme.corpus") / "sentences.txt").read_text("utf-8")
+    return [[word for sentence in tokenize(line) for word in sentence.words] for line in text.splitlines() if line]
+
+
+def find_place(words: Sequence[str], word: str, occurrence: int | None = None) -> int:
+    """Where a word stands in a sentence; when it stands there several times, the occurrence (from 1) must be told."""
+    places = [place for place, other in enumerate(words) if other == word]
+    places = places or [place for place, other in enumerate(words) if other.casefold() == word.casefold()]
+    if not words:
+        raise InputError(f"the sentence is empty; give one with the word {word!r} in it")
+    if not places:
+        raise InputError(f"{word!r} is not in the sentence; its words are: {' '.join(words)}")
+    if occurrence is None and len(places) > 1:
+        raise InputError(
+            f"{word!r} stands {len(places)} times in the sentence; say which occurrence, 1 to {len(places)}"
+        )
+    if not 1 <= (occurrence or 1) <= len(places):
+        raise InputError(f"there is no occurrence {occurrence} of {word!r} in the sentence: it has {len(places)}")
+    return places[(occurrence or 1) - 1]
+
+
+def find_uses(
+    sentences: Iterable[Sequence[str]], word: str, match_case: bool = False, limit: int | None = None, seed: int = 0
+) -> list[Use]:
+    """The uses of a word, in order. Of more than a limit, so many by lot, each as likely as any other."""
+    lot, folded = Lot(limit, seed), word.casefold()
+    for words in map(tuple, sentences):  # one copy for all uses in it
+        for place, other in enumerate(words):
+            if other == word or (not match_case and other.casefold() == folded):
+                lot.offer(Use(words, place))
+    if not lot.seen:
+        raise InputError(f"there is no use of {word!r} in these sentences; try another form of the word, or more text")
+    return lot.uses()
+
+
+class Lot:
+    """So many uses out of a stream of unknown length, each as likely to be kept as any other; all without a limit."""
+
+    def __init__(self, limit: int | None, seed: int = 0) -> None:
+        self.seen = 0
+        self._limit = limit
+        self._random = random.Random(seed)
+        self._kept: list[tuple[int, Use]] = []
+
+    def offer(self, use: Use) -> None:
+        """One more of the stream."""
+        if self._limit is None or len(self._kept) < self._limit:
+            self._kept.append((self.seen, use))
+        elif (place := self._random.randrange(self.seen + 1)) < self._limit:
+            self._kept[place] = (self.seen, use)
+        self.seen += 1
+
+    def uses(self) -> list[Use]:
+        """Those kept, in the order in which they came."""
+        return [use for _, use in sorted(self._kept, key=lambda entry: entry[0])]
+
+
+def embed_uses(embedder: Embedder, uses: Sequence[Use], layer: LayerChoice = "all") -> Uses:
+    """Embed the sentences of some uses, each sentence once where its uses come one after the other.
+
+    A layer other than ``all`` keeps only that one, under its own number; a mixture needs them all.
+    """
+    groups = [list(group) for _, group in groupby(uses, key=lambda use: use.words)]
+    numbers = needed_layers(layer, embedder.num_layers)
+    rows = [
+        check_vectors(vectors, group[0].words)[list(numbers)][:, [use.place for use in group]]
+        for group, vectors in zip(groups, embedder.embed(group[0].words for group in groups), strict=True)
+    ]
+    stacked = np.concatenate(rows, axis=1) if rows else np.zeros((len(numbers), 0, embedder.dim), dtype=np.float32)
+    return Uses(
+        [group[0].words for group in groups],
+        np.repeat(np.arange(len(groups)), [len(group) for group in groups]),
+        np.array([use.place for use in uses], dtype=np.int64),
+        list(stacked),
+        numbers,
+        embedder.num_layers,
+    )
+
+
+def embed_all(embedder: Embedder, sentences: Sequence[Sequence[str]], layer: LayerChoice = "all") -> Uses:
+    """Every word of some sentences as a use; for as many as memory holds."""
+    return embed_uses(embedder, [Use(tuple(words), place) for words in sentences for place in range(len(words))], layer)
+
+
+def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
+    """The same vectors, if there is one for each word."""
+    if vectors.shape[1] != len(words):
+        raise ConfigError(
+            f"the model gave {vectors.shape[1]} vectors for {len(words)} words; load it without boundaries"
+        )
+    return vectors
+
+
+def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
+    """The numbers of the layers that a choice is made of."""
+    if layer == "all":
+        return tuple(range(num_layers))
+    return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
+
+
+def one_layer(layer: LayerChoice, num_layers: int) -> np.ndarray:
+    """How much of each layer a choice takes that makes one vector of a use; refused when it makes several."""
+    if layer == "all":
+        raise ConfigError("one layer at a time: give a number, top, average or a mix")
+    return _weights(layer, num_layers)
+
+
+def _weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
+    """What a choice makes of layers that are the unit vectors."""
+    weights = choose(np.eye(num_layers, dtype=np.float32)[:, None], layer)[0]
+    if len(weights) != num_layers:
+        raise ConfigError(f"{layer!r} joins layers end to end; give a number, top, average or a mix")
+    return weights

@@ -1,0 +1,1 @@
+"""The claims that the report tests, one file each, named by subject."""

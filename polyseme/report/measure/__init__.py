@@ -1,0 +1,1 @@
+"""Measurements that the claims of the report rest on."""

@@ -1,0 +1,1 @@
+"""The report as a self-contained HTML page."""

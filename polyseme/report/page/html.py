@@ -1,0 +1,233 @@
+"""One page that stands by itself: no script, no outside resource, light or dark as the reader's screen is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from polyseme.report.page.content import (
+    FAILED,
+    HELD,
+    UNTESTED,
+    Block,
+    Claim,
+    Command,
+    Groups,
+    Picture,
+    Quotes,
+    Rule,
+    Table,
+    Text,
+    Told,
+    Verdict,
+    capital,
+    sentence_of,
+)
+
+_CLASSES: dict[Verdict, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
+_MARKS = (
+    (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?!\w)"), r"<em>\1</em>"),
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+)
+_CODE = re.compile(r"(`[^`]+`)")
+_TYPE = (  # what a typesetter would do; not in code, which is copied
+    (re.compile(r"(?<=\d) (?=%)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=\b[Ll]ayer) (?=\d)|(?<=\b[Cc]laim) (?=\d)"), "\N{NO-BREAK SPACE}"),
+    (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= [a-z])"), "\N{RIGHT SINGLE QUOTATION MARK}"),
+)
+_MANY = 8  # sentences that stand in two columns where there is room
+_HINT = '<p class="note">Each claim says in advance what would count as held.</p>'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A claim, what came of it for each model, in their order, and what is said of all."""
+
+    claim: Claim
+    told: tuple[Told, ...]
+    together: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that is written.
+
+    Attributes:
+        models: The models' names, in order.
+        opening: What the first screen shows after the first words.
+        tour: How the vectors come about, for each model.
+        claims: What came of each claim.
+        settings: A line on how it was made.
+    """
+
+    models: tuple[str, ...]
+    opening: tuple[Block, ...]
+    tour: tuple[tuple[Block, ...], ...]
+    claims: tuple[Outcome, ...]
+    settings: str
+
+
+def write_page(page: Page) -> str:
+    """The page as HTML; the same content gives the same bytes."""
+    css = (files("polyseme.report.page") / "page.css").read_text("utf-8")
+    names = ", ".join(page.models)
+    body = "\n".join([_header(page), _main(page), f"<footer><p>{inline(page.settings)}</p></footer>"])
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(names)}: what its word vectors know</title>\n<style>\n{css}</style>\n</head>\n"
+        f"<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def inline(text: str) -> str:
+    """Text with its marks as HTML, set as print is; everything else is escaped."""
+    safe = "".join(part if part.startswith("`") else _set(part) for part in _CODE.split(escape(text, quote=False)))
+    for pattern, replacement in _MARKS:
+        safe = pattern.sub(replacement, safe)
+    return safe
+
+
+def _set(text: str) -> str:
+    """Text with spaces that do not break and with curly apostrophes."""
+    for pattern, replacement in _TYPE:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _header(page: Page) -> str:
+    several = len(page.models) > 1
+    title = "What do these models know about words?" if several else "What does this model know about words?"
+    return (
+        f'<header>\n<p class="kicker">polyseme report · {escape(", ".join(page.models))}</p>\n<h1>{title}</h1>\n'
+        f"{_blocks(page.opening)}\n{_summary(page)}\n{_HINT if page.claims else ''}\n</header>"
+    )
+
+
+def _summary(page: Page) -> str:
+    if not page.claims:
+        return ""
+    rows = []
+    for row in page.claims:
+        badges = "".join(
+            _badge(told.verdict, name if len(page.models) > 1 else "")
+            for name, told in zip(page.models, row.told, strict=True)
+        )
+        hints = "".join(f'<span class="hint">{inline(text)}</span>' for text in (row.claim.hint, _reason(row)) if text)
+        rows.append(
+            f'<li><span><span class="number">{row.claim.number}</span><span><a href="#claim-{row.claim.number}">'
+            f'{inline(row.claim.title)}</a>{hints}</span></span><span class="verdicts">{badges}</span></li>'
+        )
+    return f"{_counts(page)}\n<ol class='claims'>\n" + "\n".join(rows) + "\n</ol>"
+
+
+def _reason(row: Outcome) -> str:
+    """Why a claim was not tested, in short; empty where it was."""
+    reasons = dict.fromkeys(_first_sentence(told.because) for told in row.told if told.verdict == UNTESTED)
+    return f"Not tested: {'; '.join(reasons)}." if reasons else ""
+
+
+def _first_sentence(text: str) -> str:
+    first = re.split(r"(?<=[.;]) ", text, maxsplit=1)[0].rstrip(".;")
+    return first[:1].lower() + first[1:] if first[1:2].islower() or first[1:2] == " " else first
+
+
+def _counts(page: Page) -> str:
+    lines = []
+    for place, name in enumerate(page.models):
+        counts = Counter(row.told[place].verdict for row in page.claims)
+        said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (HELD, FAILED, UNTESTED) if counts[verdict])
+        many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
+        lines.append(f"<p>Of {many} about the model named <em>{escape(name)}</em>, {said}.</p>")
+    return "\n".join(lines)
+
+
+def _main(page: Page) -> str:
+    parts = []
+    if any(page.tour):
+        parts.append('<h2 id="tour">How the numbers come about</h2>')
+        parts += [_per_model(page, place, _blocks(blocks)) for place, blocks in enumerate(page.tour) if blocks]
+    for row in page.claims:
+        number = row.claim.number
+        parts.append(
+            f'<section id="claim-{number}">\n<h2>{number}. {inline(row.claim.title)}</h2>\n'
+            f'<p class="said">{inline(row.claim.said)}</p>'
+        )
+        for place, told in enumerate(row.told):
+            because = f'<p class="because">{_badge(told.verdict)} {inline(told.because)}</p>'
+            rules = [block for block in told.blocks if isinstance(block, Rule)]
+            rest = [block for block in told.blocks if not isinstance(block, Rule)]
+            parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
+        parts.append(f"{_blocks(row.together)}</section>")
+    return "<main>\n" + "\n".join(parts) + "\n</main>"
+
+
+def _per_model(page: Page, place: int, text: str) -> str:
+    return f'<h3 class="model">{escape(page.models[place])}</h3>\n{text}' if len(page.models) > 1 else text
+
+
+def _badge(verdict: Verdict, name: str = "") -> str:
+    label = f"{escape(name)}: {verdict}" if name else verdict
+    return f'<span class="badge {_CLASSES[verdict]}">{label}</span>'
+
+
+def _blocks(blocks: Sequence[Block]) -> str:
+    return "\n".join(map(_block, blocks))
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Text(text):
+            return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
+        case Rule(text):
+            return f'<div class="rule"><b>Held means</b>{inline(capital(text))}</div>'
+        case Picture(svg, caption):
+            return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
+        case Table():
+            return _table(block)
+        case Quotes(title, lines):
+            return _quotes(title, lines)
+        case Groups(title, groups):
+            parts = "\n".join(f"<div>{_quotes(heading, lines)}</div>" for heading, lines in groups)
+            return f'<p class="note">{inline(title)}</p>\n<div class="groups">\n{parts}\n</div>'
+        case Command(line, said):
+            lead = f'<p class="note">{inline(said)}</p>\n' if said else ""
+            return f"{lead}<pre>{escape(line, quote=False)}</pre>"
+
+
+def _table(table: Table) -> str:
+    kinds = [' class="text"' if any(map(_is_text, cells)) else "" for cells in zip(*table.rows, strict=True)]
+    kinds = kinds or [""] * len(table.columns)
+    head = "".join(f"<th{kind}>{inline(column)}</th>" for kind, column in zip(kinds, table.columns, strict=True))
+    rows = "\n".join(
+        "<tr>" + "".join(f"<td{kind}>{inline(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)) + "</tr>"
+        for row in table.rows
+    )
+    caption = f'\n<p class="note">{inline(table.caption)}</p>' if table.caption else ""
+    return (
+        f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>{caption}'
+    )
+
+
+def _quotes(title: str, lines: Sequence[tuple[tuple[str, ...], int, str]]) -> str:
+    items = []
+    for words, place, note in lines:
+        marked = [
+            f"<mark>{escape(word, quote=False)}</mark>" if number == place else escape(word, quote=False)
+            for number, word in enumerate(words)
+        ]
+        said = f' <span class="note">{inline(note)}</span>' if note else ""
+        items.append(f"<li>{sentence_of(marked)}{said}</li>")
+    heading = f'<p class="note">{inline(title)}</p>\n' if title else ""
+    many = " many" if len(items) > _MANY else ""
+    return f'{heading}<ul class="quotes{many}">\n' + "\n".join(items) + "\n</ul>"
+
+
+def _is_text(cell: str) -> bool:
+    """Whether a cell is to be read rather than compared."""
+    return cell[:1].isalpha() or cell.startswith("*")

@@ -1,0 +1,1 @@
+"""What answers requests: models, batching, admission control, metrics. Knows no HTTP."""

@@ -1,0 +1,1 @@
+"""The HTTP layer: middleware, request and response bodies, error responses, schemas."""

@@ -1,0 +1,1 @@
+"""Input features of task networks: cached encoder vectors, word vectors, characters, layer mixing."""

@@ -1,0 +1,136 @@
+"""What most tasks are built on: vectors of words, and LSTM layers that read them both ways.
+
+Where the contextual vectors enter, by ``where``:
+
+- ``input``: a learned mix of the layers beside the word vectors and spellings, as ELMo's paper has it;
+- ``output``: a learned mix beside what the last LSTM layer gives;
+- ``both``: there and there, each place with weights of its own;
+- ``taglm``: the top layer alone, beside what the first LSTM layer gives, as in the TagLM paper.
+
+Shapes: B sentences, T words of the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from polyseme.embedding.layers import Mix
+from polyseme.errors import ConfigError
+from polyseme.tasks.features.mixing import Mixes, MixSettings, TaskNetwork
+from polyseme.tasks.features.reader import Inputs, Reader
+from polyseme.tasks.features.word_vectors import Contextual, OwnVectors, SpellingSettings
+from polyseme.tasks.fitting.settings import check_choice, check_range
+
+Where = Literal["input", "output", "both", "taglm"]
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """What the stack is made of.
+
+    Attributes:
+        where: Where the contextual vectors enter.
+        mix: What is made of their layers; TagLM takes the top one as it is.
+        spelling: The task's own character convolution; None for none.
+        cells: Of each direction of each LSTM layer.
+        layers: LSTM layers.
+        dropout: On word vectors and spellings, and on what every LSTM layer gives.
+        fine_tune: Whether the encoders learn too.
+    """
+
+    where: Where = "input"
+    mix: MixSettings = field(default_factory=MixSettings)
+    spelling: SpellingSettings | None = field(default_factory=SpellingSettings)
+    cells: int = 200
+    layers: int = 2
+    dropout: float = 0.5
+    fine_tune: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice(self, "where", ("input", "output", "both", "taglm"))
+        check_range(self, "cells", 1, 1 << 16)
+        check_range(self, "layers", 1, 100)
+        check_range(self, "dropout", 0, 1)
+
+
+class StackNetwork(TaskNetwork):
+    """`Inputs` to a vector (B, T, ``dim``) for each word in its sentence; what is made of them is a task's affair."""
+
+    def __init__(self, settings: StackSettings, reader: Reader) -> None:
+        super().__init__()
+        self.contextual = Contextual(reader)
+        self.own = OwnVectors(reader, settings.spelling)
+        places = _places(settings.where) if reader.encoders else {}
+        self.mixes = nn.ModuleDict(
+            {place: Mixes(reader.shapes, _mix(settings, place)) for place, used in places.items() if used}
+        )
+        self.dropout = nn.Dropout(settings.dropout)
+        dim = self.own.dim + self._mix_dim("input")
+        if not dim:
+            raise ConfigError("there is nothing to read at the input: give word vectors, spellings, or where='input'")
+        self.lstms = nn.ModuleList()
+        for number in range(settings.layers):
+            self.lstms.append(make_lstm(dim + (self._mix_dim("middle") if number == 1 else 0), settings.cells))
+            dim = 2 * settings.cells
+        self.dim = dim + self._mix_dim("output") + (self._mix_dim("middle") if settings.layers == 1 else 0)
+
+    def read(self, inputs: Inputs) -> Tensor:
+        """The vectors (B, T, ``dim``)."""
+        encoded = self.contextual(inputs) if len(self.mixes) else []
+        parts = [self.dropout(part) for part in self.own(inputs)]
+        vectors = torch.cat([*parts, *self._mixed("input", encoded, inputs)], dim=2)
+        for number, lstm in enumerate(self.lstms):
+            vectors = self.dropout(read_both_ways(lstm, vectors, inputs.lengths))
+            if number == 0:
+                vectors = torch.cat([vectors, *self._mixed("middle", encoded, inputs)], dim=2)
+        return torch.cat([vectors, *self._mixed("output", encoded, inputs)], dim=2)
+
+    def penalty(self) -> Tensor | float:
+        """What the loss has to bear for uneven mixes."""
+        return sum(mixes.penalty() for mixes in self.mixes.values())  # pyright: ignore[reportCallIssue]
+
+    def fitted_mixes(self) -> dict[str, list[Mix]]:
+        """What was learned of the layers: for each place a mix for each encoder."""
+        return {place: mixes.fitted() for place, mixes in self.mixes.items()}  # pyright: ignore[reportCallIssue]
+
+    def _mix_dim(self, place: str) -> int:
+        return self.mixes[place].dim if place in self.mixes else 0  # pyright: ignore[reportReturnType]
+
+    def _mixed(self, place: str, encoded: Sequence[Tensor], inputs: Inputs) -> list[Tensor]:
+        return [self.mixes[place](encoded, inputs.mask)] if place in self.mixes else []
+
+
+def make_lstm(dim: int, cells: int) -> nn.LSTM:
+    """One layer, both directions, that remembers at first."""
+    lstm = nn.LSTM(dim, cells, batch_first=True, bidirectional=True)
+    with torch.no_grad():
+        for name, weight in lstm.named_parameters():
+            if name.startswith("bias"):
+                weight.zero_()
+                weight[cells : 2 * cells] = 0.5  # there are two of them: the forget gate is open at first
+            elif name.startswith("weight_hh"):
+                for gate in weight.split(cells):
+                    nn.init.orthogonal_(gate)
+            else:
+                nn.init.xavier_uniform_(weight)
+    return lstm
+
+
+def read_both_ways(lstm: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
+    """Both ways over each sentence, without a step beyond its end, so that it does not depend on its company."""
+    packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
+
+
+def _places(where: Where) -> dict[str, bool]:
+    return {"input": where in ("input", "both"), "middle": where == "taglm", "output": where in ("output", "both")}
+
+
+def _mix(settings: StackSettings, place: str) -> MixSettings:
+    return replace(settings.mix, layers="top", gamma="one") if place == "middle" else settings.mix

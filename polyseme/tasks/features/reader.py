@@ -1,0 +1,140 @@
+"""How a task reads sentences: vectors of frozen encoders, what encoders that learn need, word vectors and spellings.
+
+Shapes: B sentences, T words of the longest, U distinct words, C characters, L layers, D dim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import tee
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.embedding.encoder import Encoder
+from polyseme.embedding.interfaces import Batch
+from polyseme.errors import ConfigError
+from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
+from polyseme.text.characters import ByteCharacters
+
+LONGEST_SPELLING = 50
+
+
+class Item(NamedTuple):
+    """A sentence and its vectors from each frozen encoder, arrays (words, layers, dim)."""
+
+    words: Sequence[str]
+    vectors: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A batch of sentences, each with one word at least."""
+
+    lengths: Tensor  # (B,) on the CPU
+    mask: Tensor  # (B, T): true where there is a word
+    layers: tuple[Tensor, ...]  # (B, L, T, D) of each frozen encoder, rounded as the cache rounds until they are moved
+    encoded: tuple[Batch, ...]  # what each encoder that learns reads
+    words: Tensor | None  # (B, T, D) static vectors
+    places: Tensor  # (B, T) which distinct word stands there
+    spellings: Tensor  # (U, C) of the distinct words
+    spelling_lengths: Tensor  # (U,)
+
+    def to(self, device: torch.device | str) -> Inputs:
+        """The same on another device, vectors as float32; lengths steer loops and stay where they are."""
+        moved = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
+        layers = tuple(part.float() for part in moved["layers"])
+        words = None if moved["words"] is None else moved["words"].float()
+        return replace(self, **{**moved, "lengths": self.lengths, "layers": layers, "words": words})
+
+
+class Reader:
+    """What a task knows of encoders: sentences in, `Inputs` out.
+
+    Args:
+        encoders: The contextual ones; none is allowed.
+        words: Static vectors beside them, never changed.
+        learns: Whether the encoders learn with the task; if not, their vectors come from the cache.
+        cache: Where vectors are kept.
+    """
+
+    def __init__(
+        self, encoders: Sequence[Encoder], words: Encoder | None, learns: bool, cache: FeatureCache | None = None
+    ) -> None:
+        for encoder in (*encoders, *([words] if words else ())):
+            if encoder.settings.boundaries:
+                raise ConfigError(f"{encoder.name} gives vectors of boundary words too; load it without boundaries")
+        if words is not None and words.num_layers != 1:
+            raise ConfigError(f"word vectors have one layer; {words.name} has {words.num_layers}: give it as encoder")
+        self.encoders, self.words, self.learns = tuple(encoders), words, learns
+        self.cache = cache or FeatureCache()
+        self.frozen = (*(() if learns else self.encoders), *([words] if words else ()))
+        self._characters = ByteCharacters(LONGEST_SPELLING)
+
+    @property
+    def shapes(self) -> list[tuple[int, int]]:
+        """Layers and dim of each contextual encoder."""
+        return [(encoder.num_layers, encoder.dim) for encoder in self.encoders]
+
+    def dataset(self, sentences: Sequence[Sequence[str]]) -> Dataset:
+        """Sentences that are read many times: the vectors of all are computed now."""
+        return Dataset(self, sentences, [self.cache.features(encoder, sentences) for encoder in self.frozen])
+
+    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[Item]:
+        """Sentences that are read once, in order; memory is constant."""
+        first, *copies = tee(sentences, 1 + len(self.frozen))
+        vectors = [embedded(*pair, self.cache.dtype) for pair in zip(self.frozen, copies, strict=True)]
+        return (Item(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
+
+    def collate(self, items: Sequence[Item]) -> Inputs:
+        """Some sentences as one batch."""
+        lengths = torch.tensor([len(item.words) for item in items])
+        mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+        padded = [_pad([item.vectors[number] for item in items], mask.shape[1]) for number in range(len(self.frozen))]
+        words = padded.pop()[:, 0] if self.words else None
+        sentences = [item.words for item in items]
+        encoded = tuple(encoder.collate(sentences) for encoder in self.encoders) if self.learns else ()
+        return Inputs(lengths, mask, tuple(padded), encoded, words, *self._spell(sentences, mask))
+
+    def _spell(self, sentences: Sequence[Sequence[str]], mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        distinct: dict[str, int] = {}
+        numbers = [distinct.setdefault(word, len(distinct)) for words in sentences for word in words]
+        places = torch.zeros(mask.shape, dtype=torch.int64)
+        places[mask] = torch.tensor(numbers)
+        spellings = self._characters.encode_all(list(distinct))
+        return places, torch.from_numpy(spellings.ids), torch.from_numpy(spellings.lengths)
+
+
+class Dataset:
+    """Sentences with their vectors at hand, by number."""
+
+    def __init__(self, reader: Reader, sentences: Sequence[Sequence[str]], features: Sequence[Features]) -> None:
+        self.reader, self.sentences, self.features = reader, sentences, features
+        self.lengths = np.array([len(words) for words in sentences])
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+        """Some of the sentences as one batch."""
+        chosen = [int(number) for number in numbers]
+        vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
+        arrays = list(vectors) if self.features else [()] * len(chosen)
+        return self.reader.collate([Item(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)])
+
+
+def _pad(arrays: Sequence[np.ndarray], steps: int) -> Tensor:
+    """Arrays (words, layers, dim) as one tensor (B, L, T, D)."""
+    padded = np.zeros((len(arrays), steps, *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+    for row, array in enumerate(arrays):
+        padded[row, : len(array)] = array
+    return torch.from_numpy(padded).transpose(1, 2)
+
+
+def _moved(value: Any, device: torch.device | str) -> Any:  # noqa: ANN401 - tensors, batches, and tuples of them
+    if isinstance(value, tuple):
+        return tuple(part.to(device) for part in value)
+    return None if value is None else value.to(device)

@@ -1,0 +1,1 @@
+"""Classifiers and sentence-pair models over any encoder."""

@@ -1,0 +1,183 @@
+"""The classifier's networks: an LSTM that attends to what matters, and a linear one.
+
+Shapes: B sentences, T words of the longest, K labels, L layers, D dim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.embedding.batching import batches
+from polyseme.embedding.layers import Mix
+from polyseme.errors import ConfigError
+from polyseme.tasks.features.bilstm import StackNetwork, StackSettings
+from polyseme.tasks.features.mixing import Mixes
+from polyseme.tasks.features.pooling import AttentionPool, max_pool, mean_pool
+from polyseme.tasks.features.reader import Inputs, Reader
+from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.sentences.data import WORD_BUDGET, ExampleSet
+from polyseme.tasks.sentences.objective import ExampleNetwork
+
+
+@dataclass(frozen=True)
+class ClassifierSettings(StackSettings):
+    """What a classifier is made of: a stack, and what comes after it.
+
+    Attributes:
+        kind: ``lstm`` is the stack, pooled by attention; ``linear`` is logistic regression on pooled vectors, which
+            fits in seconds and knows of a stack's settings only the mix.
+        cells: Of each direction of each LSTM layer.
+        layers: LSTM layers.
+        hidden: Of the layer before the labels, and of the attention.
+        heads: Of the attention: means of the words, each with weights of its own.
+    """
+
+    kind: Literal["lstm", "linear"] = "lstm"
+    cells: int = 150
+    layers: int = 1
+    hidden: int = 100
+    heads: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "kind", ("lstm", "linear"))
+        check_range(self, "hidden", 1, 1 << 16)
+        check_range(self, "heads", 1, 100)
+        if self.kind == "linear" and self.fine_tune:
+            raise ConfigError("the linear kind pools vectors once, so encoders cannot learn with it; use kind lstm")
+
+
+class AttentionNetwork(StackNetwork, ExampleNetwork):
+    """`Inputs` to scores of labels: what the stack gives, pooled by attention and by maximum."""
+
+    def __init__(self, settings: ClassifierSettings, reader: Reader, labels: int) -> None:
+        super().__init__(settings, reader)
+        self.attention = AttentionPool(self.dim, settings.hidden, settings.heads)
+        self.hidden = nn.Linear(self.attention.dim + self.dim, settings.hidden)
+        self.output = nn.Linear(settings.hidden, labels)
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        """The scores (B, K)."""
+        words = self.read(inputs)
+        pooled = torch.cat([self.attention(words, inputs.mask), max_pool(words, inputs.mask)], dim=1)
+        return self.output(self.dropout(torch.relu(self.hidden(pooled))))
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Sentences as the linear kind reads them: mean and maximum over their words stand where words would."""
+
+    layers: tuple[Tensor, ...]  # (B, L, 2, D) of each encoder
+    words: Tensor | None  # (B, 2, D) static vectors
+
+    def to(self, device: torch.device | str) -> Pooled:
+        """The same on another device."""
+        words = None if self.words is None else self.words.to(device)
+        return Pooled(tuple(layers.to(device) for layers in self.layers), words)
+
+    def take(self, rows: Tensor) -> Pooled:
+        """Some of the sentences."""
+        return Pooled(tuple(layers[rows] for layers in self.layers), None if self.words is None else self.words[rows])
+
+
+def pool_words(inputs: Inputs) -> Pooled:
+    """Mean and maximum over the words, of every layer by itself."""
+    layers = tuple(torch.stack([_pooled(each, inputs.mask) for each in part.unbind(1)], 1) for part in inputs.layers)
+    return Pooled(layers, None if inputs.words is None else _pooled(inputs.words, inputs.mask))
+
+
+class PooledSet:
+    """A set whose sentences are pooled once, when it is made."""
+
+    def __init__(self, data: ExampleSet) -> None:
+        self.lengths = data.lengths
+        groups = list(batches(data.lengths.tolist(), WORD_BUDGET))
+        parts = [pool_words(data.batch(numbers).to("cpu")) for numbers in groups]
+        places = torch.argsort(torch.tensor([number for numbers in groups for number in numbers]))
+        layers = tuple(torch.cat(each) for each in zip(*(part.layers for part in parts), strict=True))
+        words = None if parts[0].words is None else torch.cat([part.words for part in parts if part.words is not None])
+        self.pooled = Pooled(layers, words).take(places)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> Pooled:
+        """Some of the sentences."""
+        return self.pooled.take(torch.as_tensor(np.asarray(numbers)))
+
+
+class LinearNetwork(ExampleNetwork):
+    """`Inputs`, or what was pooled of them, to scores of labels, by logistic regression on a mix of the layers.
+
+    Vectors are brought to mean 0 and variance 1 in every dimension, as they were in training.
+    """
+
+    def __init__(self, settings: ClassifierSettings, reader: Reader, labels: int) -> None:
+        super().__init__()
+        if not reader.shapes and not reader.words:
+            raise ConfigError("the linear kind reads vectors, but there are none: give an encoder or word vectors")
+        self.mixes = Mixes(reader.shapes, settings.mix) if reader.shapes else None
+        self.scales = nn.ModuleList(_Standard((layers, 2, dim)) for layers, dim in reader.shapes)
+        self.word_scale = _Standard((2, reader.words.dim)) if reader.words else None
+        self.dropout = nn.Dropout(settings.mix.dropout)
+        words = reader.words.dim if reader.words else 0
+        self.output = nn.Linear(2 * (words + (self.mixes.dim if self.mixes else 0)), labels)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def forward(self, inputs: Inputs | Pooled) -> Tensor:
+        """The scores (B, K)."""
+        pooled = inputs if isinstance(inputs, Pooled) else pool_words(inputs)
+        parts: list[Tensor] = []
+        if self.mixes:
+            layers = [scale(part) for scale, part in zip(self.scales, pooled.layers, strict=True)]
+            both = torch.ones(len(layers[0]), 2, dtype=torch.bool, device=layers[0].device)
+            parts.append(self.mixes(layers, both))
+        if self.word_scale and pooled.words is not None:
+            parts.append(self.dropout(self.word_scale(pooled.words)))
+        return self.output(torch.cat(parts, dim=2).flatten(1))
+
+    def measure(self, pooled: Pooled) -> None:
+        """Take mean and variance from a training set."""
+        for scale, part in zip(self.scales, pooled.layers, strict=True):
+            scale.measure(part)  # pyright: ignore[reportCallIssue]
+        if self.word_scale and pooled.words is not None:
+            self.word_scale.measure(pooled.words)
+
+    def penalty(self) -> Tensor | float:
+        """What uneven mixes cost."""
+        return self.mixes.penalty() if self.mixes else 0.0
+
+    def fitted_mixes(self) -> dict[str, list[Mix]]:
+        """What was learned of the layers."""
+        return {"pooled": self.mixes.fitted()} if self.mixes else {}
+
+
+class _Standard(nn.Module):
+    """Numbers less their mean, in units of their deviation."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("deviation", torch.ones(shape))
+
+    def forward(self, values: Tensor) -> Tensor:
+        return (values - self.mean) / self.deviation
+
+    @torch.no_grad()
+    def measure(self, values: Tensor) -> None:
+        self.mean.copy_(values.mean(dim=0))
+        self.deviation.copy_(values.std(dim=0, correction=0).clamp_min(1e-6))
+
+
+def _pooled(vectors: Tensor, mask: Tensor) -> Tensor:
+    return torch.stack([mean_pool(vectors, mask), max_pool(vectors, mask)], dim=1)

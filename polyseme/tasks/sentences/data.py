@@ -1,0 +1,120 @@
+"""Examples of a task that says something of whole sentences: a sentence, or two, and the answer.
+
+Inside, an example is a tuple of one or two sentences, so that both kinds of task are read the same way. A batch of B
+examples is `Inputs` of all first sentences and then all second ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TypeVar
+
+import numpy as np
+
+from polyseme.embedding.batching import compute_in_order, window_words, windows
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import InputError
+from polyseme.tasks.features.reader import Inputs, Item, Reader
+
+WORD_BUDGET = 2048  # words that are read at a time
+Example = tuple[list[str], ...]
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+
+def check_single(sentences: Iterable[Sequence[str]]) -> Iterator[Example]:
+    """Sentences as examples, or a sentence about what is wrong."""
+    return ((words,) for words in check_sentences(sentences))
+
+
+def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Example]:
+    """Pairs of sentences as examples, or a sentence about what is wrong."""
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise InputError(f"pairs should be two lists of words each, not {pairs!r:.60}")
+    return (_check_pair(pair, number) for number, pair in enumerate(pairs))
+
+
+def _check_pair(pair: Sequence[Sequence[str]], number: int) -> Example:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise InputError(f"pair {number} should be two lists of words, not {pair!r:.60}")
+    try:
+        return tuple(check_sentences(pair))
+    except InputError as error:
+        raise InputError(f"pair {number}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Examples, and as many answers."""
+
+    examples: list[Example]
+    answers: list[Any]
+
+    @classmethod
+    def of(cls, examples: Iterable[Example], answers: Iterable[Any], which: str) -> Examples:
+        """Check that there is an answer for each."""
+        if isinstance(answers, str):
+            raise InputError(f"the {which} set's answers should be a list, one for each example, not a bare string")
+        things, given = list(examples), list(answers)
+        if len(things) != len(given):
+            raise InputError(f"the {which} set has {len(things):,} examples, but {len(given):,} answers")
+        return cls(things, given)
+
+    def without_empty(self) -> Examples:
+        """Those whose sentences all have words."""
+        filled = [pair for pair in zip(self.examples, self.answers, strict=True) if all(pair[0])]
+        return Examples([example for example, _ in filled], [answer for _, answer in filled])
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+
+class ExampleSet:
+    """Examples that are read many times, each distinct sentence kept once; by number."""
+
+    def __init__(self, reader: Reader, examples: Sequence[Example]) -> None:
+        distinct: dict[tuple[str, ...], int] = {}
+        rows = [[distinct.setdefault(tuple(words), len(distinct)) for words in example] for example in examples]
+        self._sentences = np.array(rows)  # (examples, 1 or 2) numbers of distinct sentences
+        self._data = reader.dataset([list(words) for words in distinct])
+        self.lengths = self._data.lengths[self._sentences].sum(axis=1)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+        """Some of the examples: their first sentences, then their second ones."""
+        return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
+
+
+def collate_examples(reader: Reader, examples: Sequence[Sequence[Item]]) -> Inputs:
+    """Some examples as one batch: their first sentences, then their second ones."""
+    return reader.collate([item for place in zip(*examples, strict=True) for item in place])
+
+
+def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> Iterator[tuple[Item, ...]]:
+    """Examples with the vectors of their sentences, in order; memory is constant."""
+    items = reader.stream(chain.from_iterable(examples))
+    return zip(*[items] * width, strict=True)
+
+
+def answer_in_order(
+    things: Iterable[Thing],
+    size: Callable[[Thing], int],
+    answer: Callable[[list[Thing]], Sequence[Result]],
+    nothing: Result,
+) -> Iterator[Result]:
+    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
+
+    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
+        filled = [thing for thing in batch if size(thing)]
+        answers = iter(answer(filled) if filled else ())
+        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
+
+    def count(thing: Thing) -> int:
+        return size(thing) + 1
+
+    for window in windows(things, count, window_words(WORD_BUDGET)):
+        yield from compute_in_order(window, count, WORD_BUDGET, begin)

@@ -1,0 +1,105 @@
+"""A task over whole sentences as the loop sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from polyseme.embedding.batching import batches
+from polyseme.tasks.features.mixing import TaskNetwork
+from polyseme.tasks.features.reader import Reader
+from polyseme.tasks.features.word_vectors import learning_layers
+from polyseme.tasks.fitting.loop import FitSettings, Score, length_batches
+from polyseme.tasks.sentences.data import WORD_BUDGET, Examples
+from polyseme.tasks.sentences.targets import Goal
+
+
+class ExampleNetwork(TaskNetwork):
+    """A network that gives numbers (B, K) for a batch of B examples."""
+
+    def penalty(self) -> Tensor | float:
+        """What the loss has to bear besides wrong answers."""
+        return 0.0
+
+
+class Readable(Protocol):
+    """Examples by number, as the network reads them."""
+
+    lengths: np.ndarray
+
+    def __len__(self) -> int: ...
+
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> Any:  # noqa: ANN401 - what the network reads
+        """Some of them."""
+        ...
+
+
+class ExampleTask:
+    """A training set, a dev set and a network, as the loop wants them.
+
+    Args:
+        network: Gives numbers (B, K).
+        reader: What the sets were made with.
+        goal: What the numbers mean.
+        sets: Training and dev, each as it is read and with its answers.
+        settings: Of the fit.
+    """
+
+    def __init__(
+        self,
+        network: ExampleNetwork,
+        reader: Reader,
+        goal: Goal,
+        sets: Sequence[tuple[Readable, Examples]],
+        settings: FitSettings,
+    ) -> None:
+        self._network, self.goal, self.settings = network, goal, settings
+        (self.train_set, train), *self.dev = sets
+        self._truth = goal.encode(train.answers)
+        self._layers = learning_layers(reader, train.examples[0][0])
+
+    @property
+    def network(self) -> ExampleNetwork:
+        """Of the task."""
+        return self._network
+
+    def encoder_layers(self) -> list[list[nn.Parameter]]:
+        """The weights of encoders that learn, by layer from the bottom up."""
+        return self._layers
+
+    def batches(self, lot: np.random.Generator) -> list[np.ndarray]:
+        """Numbers of examples of like length."""
+        return length_batches(self.train_set.lengths, self.settings.batch_size, lot)
+
+    def loss(self, batch: np.ndarray) -> Tensor:
+        """How wrong the network is, and what uneven mixes cost."""
+        device = next(self._network.parameters()).device
+        outputs = self._network(self.train_set.batch(batch).to(device))
+        return self.goal.loss(outputs, self._truth[batch].to(device)) + self._network.penalty()
+
+    def score(self) -> Score | None:
+        """Accuracy, or Pearson's correlation, on the dev set."""
+        if not self.dev:
+            return None
+        data, dev = self.dev[0]
+        predicted: list[Any] = self.goal.decode(outputs_of_all(self._network, data))
+        return self.goal.compare(dev.answers, predicted).main
+
+
+def outputs_of_all(network: ExampleNetwork, data: Readable) -> np.ndarray:
+    """The network's numbers (examples, K) for a whole set, in order."""
+    found: dict[int, np.ndarray] = {}
+    for numbers in batches(data.lengths.tolist(), WORD_BUDGET):
+        found.update(zip(numbers, outputs_of(network, data.batch(numbers)), strict=True))
+    return np.stack([found[number] for number in range(len(data))])
+
+
+@torch.inference_mode()
+def outputs_of(network: ExampleNetwork, inputs: Any) -> np.ndarray:  # noqa: ANN401 - what the network reads
+    """The network's numbers (B, K) for a batch."""
+    network.eval()
+    return network(inputs.to(next(network.parameters()).device)).float().cpu().numpy()

@@ -1,0 +1,1 @@
+"""Sequence tagging: a BiLSTM-CRF over any encoder."""

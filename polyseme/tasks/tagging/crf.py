@@ -1,0 +1,109 @@
+"""A linear-chain conditional random field: the labels of a sentence, judged as a whole.
+
+Shapes: B sentences, T words of the longest, K labels. Every sentence has at least one word, and its words come first
+in its row of the mask.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import torch
+from torch import Tensor, nn
+
+from polyseme.tasks.tagging.schemes import Constraints
+
+MOST_AT_ONCE = 1 << 28  # numbers that a GPU may hold for one sum
+FORBIDDEN = -1e30  # its exponential is exactly 0, and unlike infinity it leaves gradients numbers
+
+
+class Crf(nn.Module):
+    """Scores of labels beside each other. What the constraints forbid has no part in any sum and is never predicted."""
+
+    forbidden_start: Tensor
+    forbidden_between: Tensor
+    forbidden_end: Tensor
+
+    def __init__(self, constraints: Constraints) -> None:
+        super().__init__()
+        count = len(constraints.start)
+        self.start = nn.Parameter(torch.zeros(count))
+        self.between = nn.Parameter(torch.zeros(count, count))  # from, to
+        self.end = nn.Parameter(torch.zeros(count))
+        for name, allowed in constraints._asdict().items():
+            self.register_buffer(f"forbidden_{name}", torch.from_numpy(~allowed), persistent=False)
+
+    def loss(self, emissions: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """The negative log-probability (B,) of labels (B, T), given each word's scores (B, T, K)."""
+        return self.log_partition(emissions, mask) - self.score(emissions, labels, mask)
+
+    def score(self, emissions: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """The score (B,) of labels (B, T); those beyond a sentence's end may be any that exist."""
+        start, between, end = self._scores()
+        words = emissions.gather(2, labels.unsqueeze(2)).squeeze(2)
+        pairs = between[labels[:, :-1], labels[:, 1:]]
+        last = labels.gather(1, mask.sum(dim=1, keepdim=True) - 1).squeeze(1)
+        return start[labels[:, 0]] + (words * mask).sum(dim=1) + (pairs * mask[:, 1:]).sum(dim=1) + end[last]
+
+    def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The logarithm (B,) of the sum over all allowed sequences of the exponentials of their scores."""
+        start, between, end = self._scores()
+        _, steps, count = emissions.shape
+        first = start + emissions[:, 0]
+        if steps == 1 or not emissions.is_cuda or emissions.numel() * count * count > MOST_AT_ONCE:
+            return torch.logsumexp(_word_by_word(first, between, emissions, mask) + end, dim=1)
+        return torch.logsumexp(first.unsqueeze(2) + _two_by_two(between, emissions, mask) + end, dim=(1, 2))
+
+    def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
+        """The probability (B, T, K) of each label of each word, over all allowed sequences."""
+        with torch.enable_grad():
+            scores = emissions.detach().requires_grad_()
+            (shares,) = torch.autograd.grad(self.log_partition(scores, mask).sum(), scores)
+        return shares
+
+    @torch.no_grad()
+    def decode(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
+        """The best allowed sequence of each sentence (Viterbi)."""
+        start, between, end = self._scores()
+        best, came_from = start + emissions[:, 0], []
+        nothing = torch.arange(len(start), device=emissions.device).expand_as(best)
+        for step in range(1, emissions.shape[1]):
+            further, origin = (best.unsqueeze(2) + between).max(dim=1)
+            present = mask[:, step, None]
+            best = torch.where(present, further + emissions[:, step], best)
+            came_from.append(torch.where(present, origin, nothing))
+        path = [(best + end).argmax(dim=1)]
+        for origin in reversed(came_from):
+            path.append(origin.gather(1, path[-1].unsqueeze(1)).squeeze(1))
+        rows = torch.stack(path[::-1], dim=1).tolist()
+        return [row[:length] for row, length in zip(rows, mask.sum(dim=1).tolist(), strict=True)]
+
+    def _scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        return (
+            self.start.masked_fill(self.forbidden_start, FORBIDDEN),
+            self.between.masked_fill(self.forbidden_between, FORBIDDEN),
+            self.end.masked_fill(self.forbidden_end, FORBIDDEN),
+        )
+
+
+def _word_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+    """From the first words' scores (B, K) to those (B, K) of all ways to each label of the last words."""
+    steps = zip(emissions.unbind(1), mask.unsqueeze(2).unbind(1), strict=True)  # a slice a word would be quadratic
+    for scores, present in islice(steps, 1, None):
+        further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + scores
+        total = torch.where(present, further, total)
+    return total
+
+
+def _two_by_two(between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+    """The scores (B, K, K) of all ways from each label of the first words to each of the last.
+
+    Neighbours are joined, then pairs of neighbours, and so on: more work, but few steps, which a GPU likes better.
+    """
+    idle = torch.full_like(between, FORBIDDEN).fill_diagonal_(0.0)  # beyond the end a label stays what it is
+    ways = torch.where(mask[:, 1:, None, None], between + emissions[:, 1:, None, :], idle)
+    while ways.shape[1] > 1:
+        if ways.shape[1] % 2:
+            ways = torch.cat([ways, idle.expand(len(ways), 1, -1, -1)], dim=1)
+        ways = torch.logsumexp(ways[:, ::2].unsqueeze(4) + ways[:, 1::2].unsqueeze(2), dim=3)
+    return ways[:, 0]

@@ -1,0 +1,129 @@
+"""The labels that a tagger knows, and labelled sentences as people hand them in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import InputError
+from polyseme.tasks.tagging.schemes import (
+    Constraints,
+    Scheme,
+    constraints,
+    convert,
+    detect,
+    inside_labels,
+    is_entity_label,
+    read_spans,
+)
+
+NO_LABEL = "_"  # stands for a word without a label, as in CoNLL-U
+MOST = 1000  # more kinds than any tag set has are another column
+
+
+@dataclass(frozen=True)
+class LabelledSentences:
+    """Words, and as many labels for each sentence."""
+
+    sentences: list[list[str]]
+    labels: list[list[str]]
+
+    @classmethod
+    def of(
+        cls, sentences: Iterable[Sequence[str]], labels: Iterable[Sequence[str | None]], which: str
+    ) -> LabelledSentences:
+        """Check that there is a label for each word; a word whose label is None has the label ``_``."""
+        words, given = list(check_sentences(sentences)), [list(row) for row in labels]
+        if len(words) != len(given):
+            raise InputError(f"the {which} set has {len(words):,} sentences, but labels for {len(given):,}")
+        for number, (one, other) in enumerate(zip(words, given, strict=True)):
+            if len(one) != len(other):
+                raise InputError(
+                    f"the {which} set's sentence {number} has {len(one)} words, but {len(other)} labels: {one!r:.60}"
+                )
+        return cls(words, [[NO_LABEL if label is None else str(label) for label in row] for row in given])
+
+    def without_empty(self) -> LabelledSentences:
+        """The sentences that have words."""
+        filled = [pair for pair in zip(self.sentences, self.labels, strict=True) if pair[0]]
+        return LabelledSentences([words for words, _ in filled], [labels for _, labels in filled])
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels of a task, numbered; entities are in BIOES inside, and in the training's scheme outside.
+
+    Attributes:
+        scheme: Of the labels outside.
+        names: Of the labels inside, in order of their numbers.
+    """
+
+    scheme: Scheme
+    names: tuple[str, ...]
+
+    @classmethod
+    def learn(cls, labels: Sequence[Sequence[str]]) -> LabelSet:
+        """The labels of a training set."""
+        kinds = Counter(label for row in labels for label in row)
+        if not kinds:
+            raise InputError("the training set is empty: no word in it has a label")
+        if len(kinds) == 1:
+            raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
+        scheme = detect(labels)
+        if scheme == "plain":
+            names = sorted(kinds)
+        else:
+            names = list(inside_labels({span.type for row in labels for span in read_spans(row)}))
+        if len(names) > MOST:
+            shown = ", ".join(label for label, _ in kinds.most_common(4))
+            raise InputError(
+                f"training has {len(names):,} different labels ({shown}, ...), more than the {MOST:,} that a tagger "
+                "takes; is this the column of the labels?"
+            )
+        return cls(scheme, tuple(names))
+
+    @property
+    def constraints(self) -> Constraints:
+        """What sequences of these labels must obey."""
+        return constraints(self.names, self.scheme)
+
+    @property
+    def has_entities(self) -> bool:
+        """Whether the labels are of entities."""
+        return self.scheme != "plain"
+
+    def encode(self, labels: Sequence[str]) -> list[int]:
+        """The numbers of a sentence's labels, all of which training had."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        return [numbers[label] for label in (convert(labels, "BIOES") if self.has_entities else labels)]
+
+    def decode(self, numbers: Sequence[int]) -> list[str]:
+        """A sentence's labels, in the scheme that training had."""
+        inside = [self.names[number] for number in numbers]
+        return convert(inside, self.scheme) if self.has_entities else inside
+
+    def check(self, data: LabelledSentences, which: str) -> Counter[str]:
+        """Refuse labels of another kind; labels or types of entities that training never showed are counted."""
+        given = Counter(label for row in data.labels for label in row)
+        if self.has_entities:
+            strange = next((label for label in given if not is_entity_label(label)), None)
+            if strange is not None:
+                raise InputError(
+                    f"the {which} set has a label {strange!r}, but the tagger learned entities, like "
+                    f"{self.names[1]}; is it another column?"
+                )
+            known = {name[2:] for name in self.names}
+            types = Counter(span.type for row in data.labels for span in read_spans(row))
+            return Counter({kind: count for kind, count in types.items() if kind not in known})
+        unseen = Counter({label: count for label, count in given.items() if label not in self.names})
+        if given and len(unseen) == len(given):
+            raise InputError(
+                f"the {which} set has none of the labels that the tagger learned ({', '.join(self.names[:5])}, ...), "
+                f"but {next(iter(given))!r} and such; is it another column?"
+            )
+        return unseen

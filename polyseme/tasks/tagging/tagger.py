@@ -1,0 +1,140 @@
+"""A tagger on top of any encoder: named entities, parts of speech, chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import FormatError, InputError
+from polyseme.tasks.features.reader import Inputs, Item, Reader
+from polyseme.tasks.fitting.loop import FitSettings, Report
+from polyseme.tasks.model import TaskModel
+from polyseme.tasks.sentences.data import answer_in_order
+from polyseme.tasks.tagging.labels import LabelledSentences, LabelSet
+from polyseme.tasks.tagging.network import TaggerNetwork, TaggerSettings
+from polyseme.tasks.tagging.objective import TaggerTask, TagScores, decode, marginals, score_tags
+
+Sentences = Iterable[Sequence[str]]
+Labels = Iterable[Sequence[str | None]]
+Result = TypeVar("Result")
+
+
+class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
+    """Labels for the words of sentences, learned from labelled sentences; its arguments are those of `TaskModel`.
+
+    Attributes:
+        labels_: The labels that it knows, after `fit`.
+    """
+
+    task = "tagger"
+    settings_kind = TaggerSettings
+    default_fit = FitSettings(rate=3e-3)
+    labels_: LabelSet
+
+    def fit(
+        self,
+        sentences: Sentences,
+        labels: Labels,
+        dev: tuple[Sentences, Labels] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Tagger:
+        """Learn from sentences and a label for each of their words; `fitting` does the same and reports every step."""
+        for _ in self.fitting(sentences, labels, dev, checkpoint):
+            pass
+        return self
+
+    def fitting(
+        self,
+        sentences: Sentences,
+        labels: Labels,
+        dev: tuple[Sentences, Labels] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Iterator[Report]:
+        """Learn, and give a report of every step.
+
+        Args:
+            sentences: Word lists.
+            labels: A label for each word; entities in IOB1, IOB2 or BIOES.
+            dev: The same to judge by: the loop ends when it stops getting better, and the best is kept. Without it, all
+                epochs are run and the last is kept.
+            checkpoint: A folder in which every epoch is saved, and from which a killed run goes on.
+        """
+        train = LabelledSentences.of(sentences, labels, "training").without_empty()
+        if len(train) and train.labels == train.sentences:
+            raise InputError("the labels of the training set are its words; is this the column of the labels?")
+        known = LabelSet.learn(train.labels)
+        held = LabelledSentences.of(*dev, "dev").without_empty() if dev else None
+        if held is not None:
+            if not len(held):
+                raise InputError("the dev set is empty: no sentence in it has a word; leave it out to do without")
+            known.check(held, "dev")
+        self.labels_ = known
+        self._build()
+        task = TaggerTask(self.network, self.reader, known, (train, held), self.fit_settings)
+        data = [(part.sentences, part.labels) for part in (train, held) if part]
+        yield from self._run(task, data, checkpoint)
+
+    @property
+    def classes_(self) -> tuple[str, ...]:
+        """The labels in the order of `predict_proba`; entities in BIOES, whatever scheme the training had."""
+        return self._known().names
+
+    def tag(self, sentences: Sentences) -> Iterator[list[str]]:
+        """The labels of each sentence, in order, while sentences come; memory is constant."""
+        return map(self._known().decode, self._each(sentences, decode, []))
+
+    def predict(self, sentences: Sentences) -> list[list[str]]:
+        """The labels of each sentence, in the scheme that training had; never a sequence that the scheme forbids."""
+        return list(self.tag(sentences))
+
+    def predict_proba(self, sentences: Sentences) -> list[np.ndarray]:
+        """For each sentence an array (words, labels): how likely each label is, over all sequences that are allowed."""
+        nothing = np.zeros((0, len(self.classes_)), dtype=np.float32)
+        return list(self._each(sentences, marginals, nothing))
+
+    def evaluate(self, sentences: Sentences, labels: Labels) -> TagScores:
+        """Compare predictions with labels: accuracy, and for entities precision, recall and F1 by type."""
+        gold = LabelledSentences.of(sentences, labels, "test")
+        self._known().check(gold, "test")
+        return score_tags(gold, self.predict(gold.sentences), self.labels_, "test")
+
+    def score(self, sentences: Sentences, labels: Labels) -> float:
+        """F1 of entities, or the accuracy of other labels."""
+        return self.evaluate(sentences, labels).main.value
+
+    def _known(self) -> LabelSet:
+        assert self.network
+        return self.labels_
+
+    def _each(
+        self,
+        sentences: Sentences,
+        answer: Callable[[TaggerNetwork, Inputs], list[Result]],
+        nothing: Result,
+    ) -> Iterator[Result]:
+        """What the network answers for each sentence; those of like length are asked together."""
+        network, reader = self.network, self.reader
+
+        def ask(items: list[Item]) -> list[Result]:
+            return answer(network, reader.collate(items))
+
+        return answer_in_order(reader.stream(check_sentences(sentences)), _size, ask, nothing)
+
+    def _make_network(self, reader: Reader) -> TaggerNetwork:
+        return TaggerNetwork(self.settings, reader, self.labels_.constraints)
+
+    def _learned(self) -> dict[str, Any]:
+        return {"scheme": self.labels_.scheme, "labels": list(self.labels_.names)}
+
+    def _take_learned(self, learned: Any) -> None:  # noqa: ANN401 - whatever a file says
+        if not isinstance(learned, dict) or not isinstance(learned.get("labels"), list):
+            raise FormatError(f"a tagger's config.json should say its labels, not {learned!r:.60}")
+        self.labels_ = LabelSet(learned.get("scheme", "plain"), tuple(map(str, learned["labels"])))
+
+
+def _size(item: Item) -> int:
+    return len(item.words)

@@ -1,0 +1,1 @@
+"""Checks of a text before training, with advice on settings."""

@@ -1,0 +1,134 @@
+"""Which settings would suit a text, and what should be mended in it first. All of it is rules of thumb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from polyseme.training.doctor.examine import LONG_SENTENCE, MIXED, NO_LETTERS, SPELLING_LIMIT
+from polyseme.training.doctor.report import Facts
+
+# From so many running words on: a preset, and the largest vocabulary that is worth its softmax.
+PRESETS = ((500e6, "original", 800_000), (100e6, "medium", 200_000), (20e6, "small", 100_000), (0, "tiny", 30_000))
+EPOCHS = ((1e9, 3), (100e6, 5), (0, 10))
+OFTEN = 5  # times that a word should occur to be worth predicting
+TOGETHER = ("Han", "Hiragana", "Katakana", "Hangul")  # are scripts of one text
+WITHOUT_SPACES = ("Thai", "Lao", "Khmer", "Myanmar")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to begin with.
+
+    Attributes:
+        preset: tiny, small, medium or original.
+        vocabulary: How many words to predict.
+        coverage: Share of running words that these are.
+        epochs: How often to go through the text.
+        seconds: How long that takes, where speed was measured.
+        warnings: What is wrong with the text, each with its remedy.
+    """
+
+    preset: str
+    vocabulary: int
+    coverage: float
+    epochs: int
+    seconds: float | None
+    warnings: tuple[str, ...]
+
+
+def advise(facts: Facts, tokens_per_second: Callable[[str], float] | None = None) -> Advice:
+    """More words feed a larger model, and need fewer rounds.
+
+    Args:
+        facts: The text.
+        tokens_per_second: Measures how fast a preset trains here; without it no time is told.
+    """
+    preset, largest = next((name, most) for least, name, most in PRESETS if facts.words >= least)
+    epochs = next(times for least, times in EPOCHS if facts.words >= least)
+    smallest, *others = facts.coverage
+    vocabulary = max([smallest, *(size for size in others if size <= min(largest, facts.frequent[OFTEN]))])
+    seconds = None
+    if tokens_per_second is not None:
+        seconds = (facts.words + facts.sentences) * epochs / tokens_per_second(preset)
+    remarks = chain(_about_amount(facts), _about_reading(facts), _about_words(facts), _about_lines(facts))
+    return Advice(preset, vocabulary, facts.coverage[vocabulary], epochs, seconds, tuple(remarks))
+
+
+def _about_amount(facts: Facts) -> Iterator[str]:
+    if facts.words < 1_000_000:
+        yield f"{facts.words:,} words are few: the model will know common words only. A few million make a usable one."
+    if facts.documents == 1 and facts.lines >= 1_000:
+        yield "There is no blank line, so all of it is one document. Put one between documents, if there are several."
+    if facts.duplicate_lines > 0.05:
+        yield (
+            f"{_percent(facts.duplicate_lines)} of the lines are copies of an earlier one, and copies are learnt by "
+            "heart. awk '!NF || !seen[$0]++' keeps the first of each."
+        )
+
+
+def _about_reading(facts: Facts) -> Iterator[str]:
+    spaced, glued = (facts.signs.get(sign, 0) / facts.lines for sign in ("spaced", "glued"))
+    unspaced = sum(facts.scripts.get(script, 0) for script in WITHOUT_SPACES) / facts.words
+    if not facts.tokenized and spaced > 0.3:
+        yield "It looks tokenised (commas and full stops stand apart). Say --tokenized, so that nothing is cut again."
+    if facts.tokenized and glued > 0.3:
+        yield "It looks like raw text (punctuation sticks to words). Leave --tokenized out."
+    if unspaced > 0.01:
+        yield (
+            f"{_percent(unspaced)} of the words are in a script without spaces, which is cut at spaces only. "
+            "Cut it with a segmenter first, and say --tokenized."
+        )
+    if facts.long_sentences > 0.001 * facts.sentences:
+        yield (
+            f"{_count(facts.long_sentences, 'sentence')} of over {LONG_SENTENCE} words (the longest has "
+            f"{facts.longest_sentence:,}), which training cuts there. Is punctuation missing, or are these lists?"
+        )
+
+
+def _about_words(facts: Facts) -> Iterator[str]:
+    first, *others = [script for script in facts.scripts if script not in (NO_LETTERS, MIXED)] or [""]
+    shares = {script: facts.scripts[script] / facts.words for script in others if {first, script} - {*TOGETHER}}
+    if notable := [f"{script} ({_percent(share)})" for script, share in shares.items() if share > 0.05]:
+        yield f"There is {first} text and {', '.join(notable)}. Is that meant? A model a language is better."
+    if facts.scripts.get(MIXED, 0) > 0.001 * facts.words:
+        yield (
+            f"{_count(facts.scripts[MIXED], 'word')} with letters of several scripts that look alike, such as a "
+            "Cyrillic а in a Latin word. Map them to one script first."
+        )
+    if facts.scripts.get(NO_LETTERS, 0) > 0.4 * facts.words:
+        share = facts.scripts[NO_LETTERS] / facts.words
+        yield f"{_percent(share)} of the words have no letters. Are there tables in it?"
+    if facts.cropped > 0.001 * facts.words:
+        helps = 2 * facts.cropped_by_characters < facts.cropped
+        remedy = "Spell by characters instead of bytes." if helps else "Are these addresses, or words run together?"
+        yield (
+            f"{_count(facts.cropped, 'word')} longer than {SPELLING_LIMIT} bytes, whose rest the model does not see. "
+            f"{remedy}"
+        )
+
+
+_SIGNS = (
+    ("markup", 0.005, "look like markup (tags, entities, templates). Strip it: the model would learn to write it."),
+    ("tables", 0.01, "look like tables (tabs, bars). Leave them out: they are no sentences."),
+    ("replacements", 0.0, "hold U+FFFD, which stands for what could not be decoded. Convert the original again."),
+    ("decoded_twice", 0.001, "look decoded with the wrong encoding (Ã©, â€™). Convert the original again, as UTF-8."),
+    ("controls", 0.0, "hold control characters. They separate words and say nothing; tr -d '\\000-\\010' drops most."),
+    ("carriage_returns", 0.0, "hold a carriage return that ends no line. tr '\\r' '\\n' makes line ends of them."),
+)
+
+
+def _about_lines(facts: Facts) -> Iterator[str]:
+    for sign, share, what in _SIGNS:
+        found = facts.signs.get(sign, 0)
+        if found > share * facts.lines:
+            yield f"{found:,} of {_count(facts.lines, 'line')} {what}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

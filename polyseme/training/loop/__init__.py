@@ -1,0 +1,1 @@
+"""The language model training loop: batches, losses, optimizer steps, checkpoints."""

@@ -1,0 +1,205 @@
+"""How the text is read in training: many places side by side, window after window, forward and backward.
+
+The words of a shard are a ring: ``0 w w w 0 w w 0 ...`` with a 0 where a sentence ends and another begins. Rows start
+at equal distances on it and each goes on by a window a step. The backward direction does the same on the ring turned
+round, at places of its own, so that its state, too, comes from what it has just read. In the forward direction a 0 is
+read as ``<S>`` and predicted as ``</S>``; in the backward one it is the other way round.
+
+Some rows are *fresh*: they begin every window at the beginning of a sentence, with nothing remembered, as a sentence is
+embedded. A sentence that the window cut off is begun anew in the next.
+
+Everything that is drawn at random depends on the seed and the number of the step or epoch alone, so a run that goes on
+from a checkpoint draws what it would have drawn.
+
+Shapes: B rows of this process, T words of a window, U distinct words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from polyseme.text.vocabulary import RESERVED, Vocabulary
+from polyseme.text.words import WordEncoder
+from polyseme.training.loop.distributed import Processes
+from polyseme.training.settings import LoopSettings
+from polyseme.training.shards.store import Shards
+
+BOUNDARY = 0
+DIRECTIONS = 2
+
+
+class Window(NamedTuple):
+    """What one step reads, and what it should have predicted."""
+
+    places: Tensor  # (2, T, B) row of the distinct word
+    characters: Tensor | None  # (U, C)
+    character_lengths: Tensor | None  # (U,), on the CPU
+    ids: Tensor | None  # (U,) for a model that reads word numbers
+    targets: Tensor  # (2, T * B) words of the vocabulary
+    keep: Tensor  # (2, B) 1 where a row's state is kept, 0 where it is forgotten
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """A shard in one direction."""
+
+    tokens: Tensor  # (n,)
+    starts: Tensor  # where sentences begin, over as many rounds as a window may reach
+    documents: Tensor  # where documents begin
+    targets: Tensor  # (words,) word of the shard to word of the vocabulary
+
+
+class Windows:
+    """An endless stream of windows that can be left at any place and taken up there again."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        words: WordEncoder,
+        vocabulary: Vocabulary,
+        settings: LoopSettings,
+        processes: Processes,
+        device: torch.device,
+    ) -> None:
+        self._shards, self._words, self._vocabulary = shards, words, vocabulary
+        self._settings, self._device = settings, device
+        self._mine = processes.share(settings.rows)
+        rows = torch.arange(settings.rows)
+        share = settings.fresh_rows
+        fresh = ((rows + 1) * share + 1e-9).floor() > (rows * share + 1e-9).floor()
+        self._fresh = fresh[self._mine].to(device)
+        self.windows_per_epoch = sum(self._windows(number) for number in range(len(shards)))
+        self._epoch = self._turn = self._window = 0
+        self._begin_shard()
+
+    def step(self, number: int) -> Window:
+        """The next window, which is that of step ``number`` of a run."""
+        if self._window == self._windows(self._order[self._turn]):
+            self._window, self._turn = 0, self._turn + 1
+            if self._turn == len(self._order):
+                self._turn, self._epoch = 0, self._epoch + 1
+            self._begin_shard()
+        generator = torch.Generator().manual_seed(mixed(self._settings.seed, number, 2))  # the same in all processes
+        forgetting = torch.rand(DIRECTIONS, self._settings.rows, generator=generator) < self._settings.forget
+        keep = ~forgetting[:, self._mine].to(self._device) & ~self._fresh & ~self._ended
+        if self._window == 0:
+            keep = torch.zeros_like(keep)
+        window = self._read(keep.to(torch.get_default_dtype()))
+        self._advance()
+        return window
+
+    def position(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Where the reading is: plain facts, and tensors with a column for each row of this process."""
+        facts = {"epoch": self._epoch, "turn": self._turn, "window": self._window}
+        return facts, {"pointers": self._pointers, "ended": self._ended}
+
+    def restore(self, facts: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Go on from there; the tensors have the columns of all processes."""
+        self._epoch, self._turn, self._window = (int(facts[name]) for name in ("epoch", "turn", "window"))
+        self._begin_shard()
+        self._pointers = tensors["pointers"][:, self._mine].to(self._device)
+        self._ended = tensors["ended"][:, self._mine].to(self._device)
+
+    @property
+    def epochs(self) -> float:
+        """How often the text was read so far."""
+        done = sum(self._windows(number) for number in self._order[: self._turn]) + self._window
+        return self._epoch + done / self.windows_per_epoch
+
+    def _windows(self, number: int) -> int:
+        tokens = self._shards.training.shards[number].tokens
+        return max(1, tokens // (self._settings.rows * self._settings.window))
+
+    def _begin_shard(self) -> None:
+        """Load the shard whose turn it is, and put the rows at their places."""
+        generator = torch.Generator().manual_seed(mixed(self._settings.seed, self._epoch, 1))
+        self._order = torch.randperm(len(self._shards), generator=generator).tolist()
+        rotation = torch.rand(DIRECTIONS, len(self._shards), generator=generator)[:, self._turn]
+        shard = self._shards[self._order[self._turn]]
+        self._table = self._encode(shard.words[1:])
+        tokens = torch.from_numpy(np.array(shard.tokens)).to(self._device)
+        known = torch.tensor(_known(self._vocabulary, shard.words), device=self._device)
+        size = len(tokens)
+        rounds = 3 + self._settings.window // size
+        documents = torch.from_numpy(np.array(shard.documents)).to(self._device)
+        self._rings = (
+            _ring(tokens, documents, _predicting(known, 1), rounds),
+            _ring(tokens.flip(0), (size - documents).flip(0), _predicting(known, 0), rounds),
+        )
+        even = torch.arange(self._settings.rows, dtype=torch.float64) / self._settings.rows
+        rows = ((rotation.unsqueeze(1) + even) * size).long()[:, self._mine].to(self._device) % size
+        self._pointers = torch.stack(
+            [ring.starts[torch.searchsorted(ring.starts, row)] for ring, row in zip(self._rings, rows, strict=True)]
+        )
+        self._pointers %= size
+        self._ended = torch.zeros_like(self._pointers, dtype=torch.bool)
+
+    def _encode(self, words: list[str]) -> list[Tensor | None]:
+        """Spellings and numbers of ``<S>``, ``</S>`` and the shard's words, small enough to keep on the device."""
+        encoded = self._words.encode(words)
+        kinds = (torch.int16 if self._words.characters and self._words.characters.size < 1 << 15 else torch.int32,)
+        kinds = (*kinds, torch.int64, torch.int64)
+        return [
+            None if array is None else torch.from_numpy(array).to(kind).to(self._device)
+            for array, kind in zip(encoded, kinds, strict=True)
+        ]
+
+    def _read(self, keep: Tensor) -> Window:
+        steps = torch.arange(self._settings.window + 1, device=self._device).unsqueeze(1)
+        read, targets = [], []
+        for direction, (ring, pointers) in enumerate(zip(self._rings, self._pointers, strict=True)):
+            tokens = ring.tokens[(pointers + steps) % len(ring.tokens)].long()  # (T + 1, B)
+            targets.append(ring.targets[tokens[1:]].flatten())
+            read.append(torch.where(tokens[:-1] == BOUNDARY, direction, tokens[:-1] + 1))
+        distinct, places = torch.unique(torch.stack(read), return_inverse=True)
+        characters, lengths, ids = (None if part is None else part[distinct] for part in self._table)
+        characters = None if characters is None else characters.long()
+        lengths = None if lengths is None else lengths.cpu()
+        return Window(places, characters, lengths, ids, torch.stack(targets), keep)
+
+    def _advance(self) -> None:
+        window = self._settings.window
+        self._window += 1
+        pointers, ended = [], []
+        for ring, old in zip(self._rings, self._pointers, strict=True):
+            end = old + window
+            last = torch.searchsorted(ring.starts, end, right=True) - 1
+            begun_anew = torch.where(ring.starts[last] > old, ring.starts[last], ring.starts[last + 1])
+            new = torch.where(self._fresh, begun_anew, end)
+            if self._settings.forget_documents:
+                ended.append(torch.searchsorted(ring.documents, new) > torch.searchsorted(ring.documents, old))
+            pointers.append(new % len(ring.tokens))
+        self._pointers = torch.stack(pointers)
+        self._ended = torch.stack(ended) if ended else torch.zeros_like(self._pointers, dtype=torch.bool)
+
+
+def mixed(*numbers: int) -> int:
+    """One seed out of several numbers, such that neighbours have nothing in common."""
+    return int(np.random.SeedSequence(list(numbers)).generate_state(2, np.uint32).view(np.uint64)[0] >> 1)
+
+
+def _known(vocabulary: Vocabulary, words: list[str]) -> list[int]:
+    """Numbers in the vocabulary; a word of the text that happens to be called ``<S>`` is no boundary."""
+    unknown = vocabulary.id(vocabulary.unk)
+    numbers = zip(words, vocabulary.encode(words), strict=True)
+    return [unknown if word in RESERVED else number for word, number in numbers]
+
+
+def _ring(tokens: Tensor, documents: Tensor, targets: Tensor, rounds: int) -> _Ring:
+    # A sentence begins with the 0 before its first word; of the ring turned round that is the 0 after its last.
+    starts = (tokens == BOUNDARY).nonzero().squeeze(1)
+    turns = [len(tokens) * turn for turn in range(rounds)]
+    starts, documents = (torch.cat([places + turn for turn in turns]) for places in (starts, documents))
+    return _Ring(tokens, starts, documents, targets)
+
+
+def _predicting(known: Tensor, boundary: int) -> Tensor:
+    """Which words of the vocabulary the words of a shard are, when they are to be predicted."""
+    targets = known.clone()
+    targets[BOUNDARY] = boundary
+    return targets

@@ -1,0 +1,1 @@
+"""Raw text to token shards on disk, in parallel and in bounded memory."""

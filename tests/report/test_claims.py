@@ -1,0 +1,386 @@
+"""What the report concludes from numbers that are known."""
+
+import json
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from planted import Planted, noise
+
+from polyseme.errors import ConfigError
+from polyseme.report.claims import context as words
+from polyseme.report.claims import directions, documents, tense
+from polyseme.report.claims import fine_tuning as tuning
+from polyseme.report.claims import fitted_tasks as fitted
+from polyseme.report.claims import syntax_and_meaning as layers
+from polyseme.report.claims import transformers as company
+from polyseme.report.claims.tour import tell_opening
+from polyseme.report.measure.filters import common_letters
+from polyseme.report.measure.separation import _area
+from polyseme.report.measure.statistics import resampled, sign_test
+from polyseme.report.measure.store import Store, plain
+from polyseme.report.measure.task_results import difference, results_of
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Findings, Quotes, Rule, Text, Told
+from polyseme.report.page.drawing import Bar, bars, lines
+from polyseme.report.page.html import Outcome, Page, inline, write_page
+
+
+def given(missing=(), **found):
+    return Findings("model", "model", "data", False, found, dict(missing))
+
+
+def test_the_sign_test_counts_only_where_the_two_differ():
+    wins = np.array([True] * 5 + [True] * 90)
+    none = np.array([False] * 5 + [True] * 90)
+    assert sign_test(wins, none) == pytest.approx(2 / 2**5)
+    assert sign_test(none, wins) == pytest.approx(2 / 2**5)
+    assert sign_test(wins, wins) == 1
+    many = np.arange(40_000) % 3 > 0
+    assert sign_test(many, ~many) < 1e-300
+
+
+def test_an_interval_holds_what_it_is_of_and_is_drawn_the_same_again():
+    values = np.random.default_rng(0).normal(3, 1, 200)
+    first, second = (resampled(lambda drawn: float(values[drawn].mean()), 200, 7) for _ in range(2))
+    assert first == second
+    assert first[0] < values.mean() < first[1]
+    assert first[1] - first[0] == pytest.approx(2 * 1.96 / 200**0.5, rel=0.2)
+
+
+def test_senses_that_point_apart_win_every_comparison_and_equal_vectors_none():
+    labels = np.array([0, 0, 0, 1, 1])
+    apart = np.eye(2)[labels] + 0.01 * np.random.default_rng(0).normal(size=(5, 2))
+    assert _area(apart, labels) == 1
+    assert _area(np.ones((5, 3)), labels) == 0.5
+
+
+def test_random_weights_do_not_hold_that_senses_are_set_apart():
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS}
+    near = {"mean": [0.5, 0.52], "interval": [[0.5, 0.5], [0.505, 0.535]], "words": [], "examples": []}
+    far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
+    assert words.tell(given(classics=classics, separation=near)).verdict == FAILED
+    assert words.tell(given(classics=classics, separation=far)).verdict == HELD
+
+
+def test_words_that_go_the_wrong_way_are_named():
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
+    _, table, text, groups, *_ = words.tell(given({"separation": "None."}, classics=classics)).blocks
+    assert table.rows[0] == ("put", "1", "78", "82", "−4")
+    assert "*Paris*, *bank* and *stick* go the right way, and *put* goes the wrong way: " in text.text
+    assert [heading for heading, _ in groups.groups][:2] == ["**put**, in the present", "**put**, in the past"]
+    assert words.MEANINGS.keys() == words.CLASSICS.keys()
+
+
+def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
+    real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
+    replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
+    rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == FAILED
+    assert "layer 2 (74 %) is higher than layer 1, which decides" in told.blocks[2].text
+    real["1"] = [0.8, 0.7, 0.9]
+    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert told.verdict == HELD
+    assert not any(isinstance(block, Text) for block in told.blocks)
+
+
+@pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, FAILED)])
+def test_tense_is_found_where_it_was_planted(knows, verdict, tmp_path):
+    from report_data import make_data
+
+    from polyseme.report.measure.sizes import Sizes
+    from polyseme.report.measure.subject import Data
+
+    lot = count()
+
+    def plant(sentence, place):
+        mark = 5.0 * (1 if "yesterday" in sentence else -1) if knows else 0.0
+        return np.concatenate([[mark], noise(next(lot), dim=7)])
+
+    found = tense.measure_tense(SimpleNamespace(encoder=Planted(plant)), Data(make_data(tmp_path)), Sizes())  # pyright: ignore
+    assert found["real"]["0"][0] == pytest.approx(0.5)
+    assert tense.tell(given(tense=plain(found))).verdict == verdict
+
+
+def test_numbers_are_those_of_the_probe_command(tmp_path):
+    from report_data import make_data
+
+    from polyseme.analysis.layers.probe import ProbeSettings, probe
+    from polyseme.report.measure.grammar import TEST, TRAIN
+    from polyseme.report.measure.probing import columns, embed_words, fit_and_answer, right, single
+    from polyseme.text.conll import Labels, read_labelled
+
+    data, model = make_data(tmp_path), Planted()
+    train, test = (list(read_labelled(data / name, Labels("upos"))) for name in (TRAIN, TEST))
+    known, asked = ((embed_words(model, columns(part)[0]), columns(part)[1]) for part in (train, test))  # pyright: ignore
+    ours = right(fit_and_answer(known, asked, single(1)), asked[1]).mean()
+    theirs = probe(model, train, test, ProbeSettings(layers=1, control=False)).layers[0].accuracy
+    assert ours == pytest.approx(theirs)
+    assert 0 < ours < 1
+
+
+def by_layer(*shares, p=0.001):
+    names = [str(number) for number in range(len(shares))]
+    pairs = {f"{one} {other}": p for one in names for other in names if one < other}
+    return {"accuracy": dict(zip(names, shares, strict=True)), "p": pairs, "usual": 0.5}
+
+
+def grammar(upos, deprel):
+    return {"limit": 1, "train_words": 1, "test_words": 1, "examples": [], "upos": upos, "deprel": deprel}
+
+
+def sentiment(*shares, p=0.001):
+    return {**by_layer(*shares, p=p), "train": 1, "test": 1}
+
+
+def test_layers_hold_only_when_both_halves_of_the_claim_do():
+    syntax = grammar(by_layer(0.8, 0.9, 0.85), by_layer(0.5, 0.7, 0.6))
+    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8))).verdict == HELD
+    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.8, 0.7))).verdict == FAILED
+    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8, p=0.3))).verdict == FAILED
+    assert layers.tell(given(grammar=syntax)).verdict == UNTESTED
+
+
+def test_layers_of_a_model_that_learns_nothing_from_context_do_not_hold():
+    blind = grammar(by_layer(0.9, 0.85, 0.8), by_layer(0.5, 0.7, 0.6))
+    told = layers.tell(given(grammar=blind, sentiment=sentiment(0.6, 0.7, 0.8)))
+    assert told.verdict == FAILED
+    assert "beats the spelling" in told.because
+
+
+def test_twice_the_numbers_are_no_merit_of_two_directions():
+    def shares(half):
+        accuracy = {"0": 0.7, "1": 0.9, "forward": 0.8, "backward": 0.8, "both": 0.95, "half of both": half}
+        return {
+            "accuracy": accuracy,
+            "p": dict.fromkeys(("0 1", "forward half of both", "backward half of both"), 0.01),
+        }
+
+    assert directions.tell(given(grammar=grammar(shares(0.9), shares(0.9)))).verdict == HELD
+    assert directions.tell(given(grammar=grammar(shares(0.7), shares(0.7)))).verdict == FAILED
+
+
+def test_documents_must_help_somewhere_and_hurt_nowhere():
+    def found(upos, deprel, p=0.01, usual=0.7):
+        sides = {
+            name: {"alone": 0.8, "carried": share, "p": p, "usual": usual}
+            for name, share in (("upos", upos), ("deprel", deprel))
+        }
+        return {"words": 1, "sentences": 1, "documents": 1, **sides}
+
+    assert documents.tell(given(carried=found(0.9, 0.9))).verdict == HELD
+    assert documents.tell(given(carried=found(0.9, 0.7))).verdict == FAILED
+    assert documents.tell(given(carried=found(0.9, 0.9, p=0.2))).verdict == FAILED
+    assert documents.tell(given(carried=found(0.9, 0.9, usual=0.95))).verdict == FAILED
+
+
+def test_the_last_layer_must_lose_beyond_luck():
+    def names(interval):
+        f1 = {"0": 0.1, "last": 0.3, "second-to-last": 0.35, "embeddings": 0.2}
+        return {"f1": f1, "difference": {"second-to-last last": interval}, "train": 1, "test": 1}
+
+    assert company.tell(given(names=names([0.01, 0.09]))).verdict == HELD
+    assert company.tell(given(names=names([-0.01, 0.09]))).verdict == FAILED
+    assert company.tell(given(names={"f1": {"0": 0.1, "1": 0.2, "2": 0.3}})).verdict == UNTESTED
+
+
+def test_fitted_taggers_decide_on_layers_where_they_are_stored():
+    rows = {"bert-last": [0.40, 0.41], "bert-embeddings": [0.2, 0.2], "bert-concat-last-four": [0.45, 0.46]}
+    stored = results_of(results(wnut17=rows), "mine")
+    assert company.tell(given(tasks=stored)).verdict == HELD
+    rows["bert-concat-last-four"] = [0.38, 0.46]
+    assert company.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == FAILED
+
+
+def test_all_models_stand_in_one_table():
+    one = given(wic={"accuracy": {"0": 0.5, "1": 0.61}}, size={"bytes": 54_000_000})
+    other = given(wic={"accuracy": {"0": 0.52}})
+    table = company.tell_all([one, other])[0]
+    assert table.columns == ("model", "word in context", "MB")
+    assert table.rows == (("model", "61.0", "54"), ("model", "52.0", "–"))
+
+
+def results(fingerprint="mine", **scores):
+    encoders = {"glove": []}
+    return {
+        f"{task}/{row}/{seed}": {
+            "score": score,
+            "encoders": encoders.get(row.partition("@")[0], [{"name": "elmo", "fingerprint": fingerprint}]),
+            "mixes": {"input": [{"weights": [0.2, 0.5, 0.3], "gamma": 1.5}]} if row == "elmo" else {},
+        }
+        for task, rows in scores.items()
+        for row, seeds in rows.items()
+        for seed, score in enumerate(seeds)
+    }
+
+
+def test_results_of_another_model_are_not_taken():
+    stored = results("another", wnut17={"glove": [0.3], "elmo": [0.4]})
+    with pytest.raises(ConfigError, match="fingerprint is another"):
+        results_of(stored, "mine")
+
+
+def test_fits_are_the_encoders_and_not_those_of_the_word_vectors_beside_it():
+    stored = results(wnut17={"elmo": [0.4]})
+    for each in stored.values():
+        each["encoders"].append({"name": "glove", "fingerprint": "words"})
+    with pytest.raises(ConfigError, match="fingerprint is another"):
+        results_of(stored, "words")
+
+
+def test_the_learnt_mix_must_beat_the_top_layer():
+    stored = results(wnut17={"elmo": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
+    told = fitted.tell_mix(given(tasks=plain(results_of(stored, "mine"))))
+    assert told.verdict == HELD
+    assert "+5.0 points" in told.because
+    noisy = results(wnut17={"elmo": [0.30, 0.41, 0.52], "layer-2": [0.35, 0.36, 0.37]})
+    assert fitted.tell_mix(given(tasks=plain(results_of(noisy, "mine")))).verdict == FAILED
+    assert fitted.tell_mix(given({"tasks": "Nothing."})).verdict == UNTESTED
+
+
+def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
+    stored = results(wnut17={"glove": [0.3], "elmo": [0.4], "elmo@30%": [0.31]})
+    assert fitted.tell_data(given(tasks=plain(results_of(stored, "mine")))).verdict == HELD
+    good = {"sentences": [1] * 5, "view": "joined", "spelling": [0.8] * 5, "context": [0.85] * 5}
+    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.7}})).verdict == HELD
+    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.9}})).verdict == FAILED
+    probe = {
+        "sentences": [1, 2, 3, 4, 5],
+        "view": "joined",
+        "spelling": [0.5] * 4 + [0.8],
+        "context": [0.5] * 3 + [0.7] * 2,
+    }
+    assert fitted.tell_data(given(grammar={"curve": probe, "upos": {"usual": 0.6}})).verdict == FAILED
+
+
+def test_the_gain_is_averaged_over_four_tasks_or_more():
+    tasks = {name: {"glove": [0.80], "elmo": [0.83]} for name in ("wnut17", "conll2000", "ewt", "sst5")}
+    assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == HELD
+    tasks["sick"] = {"glove": [0.80], "elmo": [0.78]}
+    assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == FAILED
+    few = {name: tasks[name] for name in ("wnut17", "ewt")}
+    assert fitted.tell_gain(given(tasks=results_of(results(**few), "mine"))).verdict == UNTESTED
+
+
+def test_fine_tuning_is_compared_with_the_same_model_frozen():
+    rows = {"fine-tuned": [0.5, 0.51], "bert-weighted-sum-all": [0.4, 0.41]}
+    assert tuning.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == HELD
+    assert tuning.tell(given(tasks=results_of(results(wnut17={"elmo": [0.4]}), "mine"))).verdict == UNTESTED
+
+
+def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
+    def evaluation(step, text, both):
+        return {"step": step, "text": text, "fresh": {"both": both}}
+
+    rows = [evaluation(0, "held-out", 200), evaluation(0, "old.txt", 90), evaluation(5, "held-out", 150)]
+    rows += [evaluation(9, "held-out", 120), evaluation(9, "old.txt", 99)]
+    (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows}))
+    found = tuning.read_tuning(tmp_path)
+    assert found == {"held-out": [200, 120], "old.txt": [90, 99]}
+    told = tuning.tell(given(tuned=found))
+    assert told.verdict == HELD
+    assert told.blocks[1].rows[1] == ("old.txt", "90.0", "99.0", "+10 %")
+    assert tuning.tell(given(tuned={"held-out": [200, 195]})).verdict == FAILED
+    (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows[2:3]}))
+    with pytest.raises(ConfigError, match="not tuned from another"):
+        tuning.read_tuning(tmp_path)
+    (tmp_path / "training.json").write_text("{")
+    with pytest.raises(ConfigError, match="does not say how"):
+        tuning.read_tuning(tmp_path)
+
+
+def test_a_model_that_was_tuned_from_this_one_tells_what_the_tasks_gained():
+    stored = results(sst5={"elmo": [0.45, 0.46]}, trec6={"elmo": [0.96, 0.96]})
+    tuned = results("other", sst5={"tuned": [0.47, 0.48]}, trec6={"tuned": [0.95, 0.95]})
+    for each in tuned.values():
+        each |= {"tuned_from": "mine", "perplexities": {"held-out": [200, 120], "old.txt": [90, 99]}}
+    told = tuning.tell(given(tasks=plain(results_of(stored | tuned, "mine"))))
+    assert told.verdict == HELD
+    assert "from 200.0 to 120.0" in told.because
+    assert told.blocks[-1].rows[0] == ("sentiment (SST-5)", "45.5 ± 0.7", "47.5 ± 0.7", "+2.0")
+    with pytest.raises(ConfigError, match="fingerprint is another"):
+        results_of(tuned, "yours")
+
+
+def test_one_seed_says_nothing_about_luck():
+    assert difference([3.0], [1.0]) == (2.0, float("inf"))
+
+
+def test_what_is_stored_comes_back_as_it_was_given(tmp_path):
+    store = Store(tmp_path / "parts")
+    found = store.put("part", {"seed": 0}, {"a": np.float32(1 / 3), "b": [float("nan"), np.arange(2)]})
+    assert found == store.get("part", {"seed": 0}) == {"a": 0.3333333, "b": [None, [0, 1]]}
+    assert store.get("part", {"seed": 1}) is None
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda text: '{"a": 1}',
+        lambda text: '["found", "sha256"]',
+        lambda text: "[" * 100_000,
+        lambda text: text.replace("0.25", "0.26"),
+        lambda text: text.replace('"found": {', '"found": {"more": 1,'),
+        lambda text: text[: len(text) // 2],
+    ],
+)
+def test_what_was_altered_in_the_store_is_not_taken(tmp_path, alter):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    path = next(tmp_path.glob("part-*.json"))
+    whole = path.read_text("utf-8")
+    assert alter(whole) != whole
+    path.write_text(alter(whole), "utf-8")
+    assert store.get("part", 0) is None
+
+
+def test_no_file_of_the_store_can_stand_in_for_another(tmp_path):
+    store = Store(tmp_path)
+    store.put("part", 0, {"share": 0.25})
+    first = next(tmp_path.glob("part-*.json")).read_bytes()
+    store.put("part", 1, {"share": 0.75})
+    for path in tmp_path.glob("part-*.json"):
+        path.write_bytes(first)
+    assert store.get("part", 0) == {"share": 0.25}
+    assert store.get("part", 1) is None
+
+
+def test_letters_are_common_where_most_words_have_them_in_the_same_place():
+    others = ["park›", "back›", "sank›", "tack›", "masks"]
+    assert common_letters("bank›", others) == "a·k›"
+    assert common_letters("‹bank", ["x"] * 5) == ""
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_the_opening_tells_which_use_has_another_meaning(same):
+    found = {"uses": 2, "nearest": [[[["the", "bank", "."], 1, 0.694, same]]] * 2}
+    quotes = [block for block in tell_opening([given(opening=found)]) if isinstance(block, Quotes)]
+    assert quotes[0].lines == ((("the", "bank", "."), 1, "69 % alike" if same else "another meaning: 69 % alike"),)
+
+
+def test_the_list_says_in_short_why_a_claim_was_not_tested():
+    told = Told(UNTESTED, "Fitted tasks are needed (--tasks FILE). More is below.")
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    assert "Not tested: fitted tasks are needed (--tasks FILE).</span>" in page
+    assert "Of 1 claim about the model named <em>m</em>, 1 not tested here." in page
+
+
+def test_text_is_set_as_print_is_and_code_is_left_alone():
+    nbsp, curly = "\u00a0", "\u2019"
+    assert inline("a word's 95 % in layer 2") == f"a word{curly}s 95{nbsp}% in layer{nbsp}2"
+    assert inline("the words' vectors, 'x'") == f"the words{curly} vectors, 'x'"
+    assert inline("`it's 5 % of layer 2`") == "<code>it's 5 % of layer 2</code>"
+
+
+def test_the_rule_stands_before_the_verdict():
+    told = Told(HELD, "Because.", (Text("Figures."), Rule("it rains.")))
+    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    section = page[page.index('id="claim-1"') :]
+    assert section.index("It rains.") < section.index("Because.") < section.index("Figures.")
+
+
+def test_text_of_data_cannot_become_markup():
+    assert inline("<b> & `x*y*`") == "&lt;b&gt; &amp; <code>x*y*</code>"
+    assert "<script>" not in bars([Bar("<script>", 1)], 2)
+    assert 'points="' in lines({"a": [1.0, None]}, ["0", "1"], "layer", (0, 1))

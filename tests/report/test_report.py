@@ -1,0 +1,265 @@
+"""The report as a whole: from a command to a page."""
+
+import json
+import re
+from functools import partial
+
+import pytest
+from language_models import make_language_model, save_language_model
+from report_data import make_data
+
+from polyseme.analysis.layers.linear import FitSettings, LinearProblem
+from polyseme.errors import PolysemeError
+from polyseme.loading import load
+from polyseme.report.claims import context as words
+from polyseme.report.claims import listing as claims
+from polyseme.report.claims.documents import DOCUMENTS
+from polyseme.report.claims.transformers import SIMILARITY, WIC_PART
+from polyseme.report.claims.unseen_words import UNSEEN
+from polyseme.report.measure import probing
+from polyseme.report.measure.grammar import GRAMMAR
+from polyseme.report.measure.names import NAMES
+from polyseme.report.measure.senses import SENSES
+from polyseme.report.measure.sentiment import SENTIMENT
+from polyseme.report.measure.sizes import quick
+from polyseme.report.measure.subject import Data, Subject
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Findings
+from polyseme.report.run import Report, ReportSettings
+
+VERDICTS = {HELD, FAILED, UNTESTED}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_fits():
+    """Probes of made-up sentences go on for ever, and nobody asks how good they are here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probing, "LinearProblem", partial(LinearProblem, settings=FitSettings(iterations=10)))
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def tiny(request):
+    return request.config.rootpath / "tests/fixtures/tiny"
+
+
+def read(folder):
+    return (folder / "report.html").read_text("utf-8"), json.loads((folder / "report.json").read_text("utf-8"))
+
+
+def verdicts(result, model=0):
+    return {claim["number"]: claim["verdict"] for claim in result["models"][model]["claims"]}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, data, tiny):
+    """Everything about the tiny model."""
+    folder = tmp_path_factory.mktemp("whole")
+    make(tiny, data, folder)
+    return folder
+
+
+def make(model, data, folder):
+    report = Report([Subject(load(model), str(model))], ReportSettings(folder, str(data)))
+    for _ in report.steps():
+        pass
+    report.write()
+
+
+def test_a_random_model_is_reported_whole(whole):
+    page, result = read(whole)
+    assert set(verdicts(result)) == set(range(1, 12))
+    assert set(verdicts(result).values()) <= VERDICTS
+    assert all(f'id="claim-{number}"' in page for number in range(1, 12))
+    assert {"grammar", "names", "senses", "tense", "carried", "tour"} <= set(result["models"][0]["found"])
+
+
+def test_the_same_page_comes_again_to_the_last_byte(whole, tmp_path, data, tiny):
+    make(tiny, data, tmp_path)
+    for name in ("report.html", "report.json"):
+        assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_the_page_stands_by_itself(whole):
+    page, _ = read(whole)
+    assert not re.search(r"(src|href)=[\"'](?!#)|@import|url\(|<script|<link", page)
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+    assert 'name="viewport"' in page
+
+
+def test_without_data_what_is_missing_is_said(call, tmp_path, tiny):
+    outcome = call("report", tiny, "-o", tmp_path)
+    page, result = read(tmp_path)
+    assert outcome.err.count("Labelled text is needed, and no folder was given (--data DIR).") == 1
+    assert "tense: not done\n" in outcome.err
+    assert re.search(r"^not done: separation, tense, .*\. Labelled text is needed", outcome.err, re.MULTILINE)
+    found = verdicts(result)
+    assert found[2] == found[4] == found[9] == found[10] == UNTESTED
+    assert found[1] != UNTESTED  # its four words ship with the package
+    assert "no folder was given (--data DIR)" in page
+    assert "no file of their results was given (--tasks FILE)" in page
+
+
+def test_finished_parts_are_not_measured_again_and_a_damaged_one_is(call, tmp_path, data, tiny):
+    arguments = ("report", tiny, "--data", data, "--only", "1", "-o", tmp_path)
+    assert "kept from before" not in call(*arguments).err
+    before = (tmp_path / "report.html").read_bytes()
+    again = call(*arguments).err
+    assert again.count("kept from before") == len(again.splitlines())
+    next((tmp_path / "parts").glob("separation-*.json")).write_text('{"mean": [0.')
+    assert call(*arguments).err.count("kept from before") == len(again.splitlines()) - 1
+    assert (tmp_path / "report.html").read_bytes() == before
+    next((tmp_path / "parts").glob("geometry-*.json")).write_text('{"a": 1}')
+    assert "geometry: kept from before" not in call(*arguments).err
+    assert (tmp_path / "report.html").read_bytes() == before
+    assert "geometry: kept from before" in call(*arguments).err
+
+
+def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    arguments = ("report", tiny, "--only", "1", "-o", tmp_path)
+    with monkeypatch.context() as patch:
+        broken = words.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
+        claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.tell)
+        patch.setattr(claims, "CLAIMS", (claim,))
+        stopped = call(*arguments)
+        assert stopped.status == 130
+        assert "the same command goes on from here" in stopped.err
+    assert not (tmp_path / "report.html").exists()
+    assert "classics: kept from before" in call(*arguments).err
+
+
+def test_another_model_or_other_data_are_measured_anew(call, tmp_path, data, tiny, fixtures):
+    def kept(*arguments):
+        return call("report", *arguments, "--only", "2", "-o", tmp_path / "out").err.count("kept from before")
+
+    assert kept(tiny, "--data", data) == 0
+    assert kept(fixtures / "bilm-tanh", "--data", data) == 0
+    other = make_data(tmp_path / "data")
+    assert kept(tiny, "--data", other) == 3  # the same bytes in another place
+    path = other / "pos-ud-ewt/en_ewt-ud-dev.conllu.xz"
+    path.write_bytes((other / "pos-ud-ewt/en_ewt-ud-train.conllu.xz").read_bytes())
+    assert kept(tiny, "--data", other) == 2
+
+
+def test_models_stand_side_by_side(call, tmp_path, data, tiny, fixtures):
+    outcome = call("report", tiny, fixtures / "bilm-tanh", "--only", "1", "-o", tmp_path)
+    assert outcome.status == 0, outcome.err
+    page, result = read(tmp_path)
+    assert [each["model"] for each in result["models"]] == [str(tiny), str(fixtures / "bilm-tanh")]
+    assert page.count('class="model"') == 4  # tour and claim, each for both
+    assert all(re.search(rf">{name}: (held|did not hold)<", page) for name in ("tiny", "bilm-tanh"))
+
+
+def test_static_vectors_are_told_to_be_static(call, tmp_path):
+    lines = [
+        f"{word} {n} 1 {n % 3}"
+        for n, word in enumerate(["put", "Paris", "bank", "stick", "the", "river", "money"], start=1)
+    ]
+    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    outcome = call("report", tmp_path / "vectors.txt", "--only", "1", "-o", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    page, result = read(tmp_path / "out")
+    assert "Of 1 claim about the model named" in page
+    assert verdicts(result)[1] == FAILED
+    assert "the same vector in every sentence" in page
+
+
+def test_a_model_with_a_head_is_asked_as_a_language_model(call, tmp_path, data):
+    model = save_language_model(make_language_model(), tmp_path / "model")
+    outcome = call("report", model, "--data", data, "--only", "9", "-o", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    _, result = read(tmp_path / "out")
+    found = result["models"][0]["found"]["perplexity"]
+    assert found["documents"] == 4
+    assert found["fresh"]["both"] > 1
+    assert found["fresh"]["both"] != found["carried"]["both"]
+
+
+def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_fixtures):
+    outcome = call("report", shared_fixtures / "bilm-tf", "--only", "1", "-o", tmp_path)
+    assert outcome.status == 0, outcome.err
+    _, result = read(tmp_path)
+    assert verdicts(result) == {1: FAILED}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (("--only", "12"), "there is no claim '12'; they are 1 to 11, and 'tour'"),
+        (("--data", "nowhere"), "nowhere does not exist; --data takes a folder with labelled sets in it"),
+        (("--data", "README.md"), "README.md is no folder; --data takes a folder"),
+        (("--data", "docs"), "docs holds none of the labelled sets; folders are expected: lm-wikitext103, ner-wnut17"),
+        (("--data", ""), ". holds none of the labelled sets"),
+        (("--tasks", "README.md"), "README.md: is no JSON, as benchmarks/tasks.py stores it"),
+        (("--tasks", "docs"), "docs is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores"),
+        (("--tasks", "tests/fixtures/tiny/model.safetensors"), "is no text; expected JSON"),
+        (("--tasks", "nowhere.json"), "nowhere.json"),
+        (("-o", "README.md"), "README.md is a file; give a folder"),
+        (("",), "MODEL is empty; give the name of a model or its path"),
+    ],
+)
+def test_wrong_input_is_one_sentence(call, tiny, tmp_path, arguments, fault, request, monkeypatch):
+    monkeypatch.chdir(request.config.rootpath)
+    output = () if "-o" in arguments else ("-o", tmp_path)
+    outcome = call("report", tiny, *arguments, *output)
+    assert outcome.status == 2
+    assert fault in outcome.err
+    assert len(outcome.err.splitlines()) == 1
+
+
+def test_wrong_input_is_refused_before_a_model_is_opened(call, tmp_path):
+    outcome = call("report", tmp_path / "no-model", "--data", tmp_path / "nowhere", "-o", tmp_path / "out")
+    assert "nowhere does not exist" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_given_twice_is_taken_once(call, tmp_path, tiny, fixtures):
+    models = (tiny, fixtures / "bilm-tanh", f"{tiny}/../tiny")
+    call("report", *models, "--only", "tour", "-o", tmp_path)
+    assert [each["model"] for each in read(tmp_path)[1]["models"]] == list(map(str, models[:2]))
+
+
+def test_a_damaged_set_spoils_its_own_part_only(call, tmp_path, tiny):
+    folder = make_data(tmp_path / "data")
+    (folder / "wsd/semcor.jsonl.xz").write_bytes(b"no archive")
+    outcome = call("report", tiny, "--data", folder, "--only", "1", "-o", tmp_path / "out")
+    assert outcome.status == 0, outcome.err
+    _, result = read(tmp_path / "out")
+    assert "semcor.jsonl.xz" in result["models"][0]["missing"]["separation"]
+    assert "geometry" in result["models"][0]["found"]
+
+
+@pytest.mark.parametrize(
+    ("part", "file"),
+    [
+        (GRAMMAR, "pos-ud-ewt/en_ewt-ud-test.conllu.xz"),
+        (DOCUMENTS, "pos-ud-ewt/en_ewt-ud-train.conllu.xz"),
+        (SENTIMENT, "sentiment-sst/stsa.binary.train"),
+        (NAMES, "ner-wnut17/wnut17train.conll"),
+        (SENSES, "wsd/wordnet-3.0-index.sense.xz"),
+        (WIC_PART, "wic/dev.gold.txt"),
+        (SIMILARITY, "similarity/EN-SIMLEX-999.txt"),
+        (UNSEEN, "lm-wikitext103/wiki.valid.tokens"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00garbage \x80\n"])
+def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, part, file, content):
+    folder = make_data(tmp_path)
+    (folder / file).write_bytes(content)
+    with pytest.raises(PolysemeError):
+        part.measure(Subject(load(tiny), str(tiny)), Data(folder), quick())
+
+
+def test_commands_on_the_page_can_be_pasted(tmp_path):
+    findings = Findings("m", "my models/a", "da ta", False)
+    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4 -o claim-4"
+    assert findings.again("tour").line.endswith("--only tour -o tour")
+    assert findings.where("wsd/x") == "'da ta/wsd/x'"
