@@ -13,10 +13,9 @@ from weakref import finalize
 
 import numpy as np
 
-from polyseme.embedding.batching import windows
+from polyseme.embedding.batching import check_sentences, sentence_size, windows
 from polyseme.embedding.binary import Message, unpack
-from polyseme.embedding.interfaces import ArrayType, Piece
-from polyseme.embedding.sentences import check_sentences, size
+from polyseme.embedding.interfaces import ArrayType, EmbeddedSentence
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
 from polyseme.parallel import map_threads
 
@@ -66,14 +65,14 @@ class Client:
         """For each sentence, a list of words, an array (layers, words, dim), in order, while sentences come."""
         return self._embed(check_sentences(sentences))
 
-    def embed_text(self, text: str) -> Iterator[Piece]:
+    def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Let the server split raw text, as long as one request allows, into sentences and words, and embed them."""
         if not isinstance(text, str):
             raise InputError(f"embed_text takes one string of raw text, not {type(text).__name__}")
         answer = self._ask({"text": text}, 0)
         header = answer.header
         spans = ([(begin, end) for begin, end in each] for each in header["spans"])
-        return map(Piece, header["words"], spans, answer.vectors)
+        return map(EmbeddedSentence, header["words"], spans, answer.vectors)
 
     def close(self) -> None:
         """Let go of the connections; they come again when they are needed."""
@@ -91,7 +90,7 @@ class Client:
 
     def _cost(self, words: Sequence[str]) -> int:
         """So that a window stays within both limits: on words and on sentences."""
-        return max(size(words), -(-self._words // self._sentences))
+        return max(sentence_size(words), -(-self._words // self._sentences))
 
     def _ask(self, what: dict[str, Any], first: int) -> Message:
         asked = {"model": self.name, "format": self._dtype, **what}

@@ -34,9 +34,9 @@ import numpy as np
 from polyseme.corpus.uses import Uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.records import Record
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.files import replacing_folder
-from polyseme.formats.vectors.search import unit
 
 VERSION = 1
 _LEAST_ALIKE = 0.999  # the cosine of a vector with itself, after half precision and on another device

@@ -25,11 +25,11 @@ import numpy as np
 from polyseme.analysis.layers.features import on_disk
 from polyseme.analysis.layers.views import view_dim, view_name, views
 from polyseme.corpus.uses import check_vectors
+from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from polyseme.analysis.words.isolated import embed_alone, known
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.text.corpus import open_text
 
 MOST = 300_000  # candidates, as in gensim

@@ -17,8 +17,8 @@ from polyseme.analysis.layers.views import view_name, views
 from polyseme.analysis.words.isolated import embed_alone, known
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.tasks.correlation import spearman
 from polyseme.text.corpus import open_text
 

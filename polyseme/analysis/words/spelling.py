@@ -23,9 +23,9 @@ from polyseme.analysis.words.isolated import embed_alone, known
 from polyseme.analysis.words.made_words import MadeWord, WordLists, make_forms, make_misspellings
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats import open_softmax
-from polyseme.formats.vectors.search import unit
 
 COMMONEST = 20_000  # words that are looked among
 METRICS = ("cosine", "whitened")

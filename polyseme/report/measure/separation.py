@@ -9,8 +9,8 @@ import numpy as np
 
 from polyseme.analysis.senses.sense_tagged import read_tagged
 from polyseme.corpus.uses import Use, embed_uses
+from polyseme.embedding.similarity import unit
 from polyseme.errors import InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.report.measure.sizes import Sizes
 from polyseme.report.measure.statistics import resampled
 from polyseme.report.measure.store import Found

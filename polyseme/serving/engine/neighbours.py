@@ -20,8 +20,8 @@ from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, Uses, bundled_sentences, embed_all
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.serving.engine.batcher import Batcher, Engine
 from polyseme.serving.engine.catalogue import ServedModel
 

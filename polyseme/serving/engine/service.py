@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polyseme.embedding.layers import choose, pool
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError
-from polyseme.formats.vectors.search import unit
 from polyseme.serving.engine.admission import Admission
 from polyseme.serving.engine.batcher import Batcher, Engine
 from polyseme.serving.engine.catalogue import Catalogue, ServedModel

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.batching import check_sentences, compute_in_order, window_words, windows
 from polyseme.errors import InputError
 from polyseme.tasks.features.reader import Inputs, Item, Reader
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.batching import check_sentences
 from polyseme.errors import InputError
 from polyseme.tasks.tagging.schemes import (
     Constraints,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.batching import check_sentences
 from polyseme.errors import FormatError, InputError
 from polyseme.tasks.features.reader import Inputs, Item, Reader
 from polyseme.tasks.fitting.loop import FitSettings, Report
