@@ -151,7 +151,7 @@ def _line(report: Report) -> str:
 
 
 def _draw(mixes: Mapping[str, Sequence[Any]], names: Sequence[str], plot: Path) -> None:
-    from polyseme.analysis.layers.mixes import draw_mixes
+    from polyseme.analysis.layers.mix_plot import draw_mixes
     from polyseme.plots import save_figure
 
     series = {f"{name}, {place}": mix for place, some in mixes.items() for name, mix in zip(names, some, strict=True)}

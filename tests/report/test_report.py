@@ -8,7 +8,7 @@ import pytest
 from language_models import make_language_model, save_language_model
 from report_data import make_data
 
-from polyseme.analysis.layers.linear import FitSettings, LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearFitSettings, LinearProblem
 from polyseme.errors import PolysemeError
 from polyseme.loading import load
 from polyseme.report.claims import context as words
@@ -33,7 +33,7 @@ VERDICTS = {HELD, FAILED, UNTESTED}
 def short_fits():
     """Probes of made-up sentences go on for ever, and nobody asks how good they are here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probing, "LinearProblem", partial(LinearProblem, settings=FitSettings(iterations=10)))
+        patch.setattr(probing, "LinearProblem", partial(LinearProblem, settings=LinearFitSettings(iterations=10)))
         yield
 
 

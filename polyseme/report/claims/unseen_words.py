@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from polyseme.analysis.words.spelling import Answer, SpellingSettings, known_words, spelling
+from polyseme.analysis.words.spelling import SpellingAnswer, SpellingSettings, known_words, spelling
 from polyseme.errors import PolysemeError
 from polyseme.report.measure.language_model import WIKITEXT
 from polyseme.report.measure.sizes import Sizes
@@ -125,7 +125,7 @@ def _words(subject: Subject, data: Data) -> tuple[list[str], str]:
         return words, "the commonest words of WikiText-103's valid set"
 
 
-def _example(answer: Answer) -> list[object]:
+def _example(answer: SpellingAnswer) -> list[object]:
     return [answer.made.word, answer.made.base, list(answer.nearest[:4]), answer.rank]
 
 

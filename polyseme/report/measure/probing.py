@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from polyseme.analysis.layers.features import on_disk
-from polyseme.analysis.layers.linear import LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder

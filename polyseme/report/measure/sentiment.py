@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.layers.linear import FitSettings, LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearFitSettings, LinearProblem
 from polyseme.embedding.layers import pool
 from polyseme.errors import FormatError
 from polyseme.report.measure.sizes import Sizes
@@ -18,7 +18,7 @@ from polyseme.text.corpus import open_text
 
 TRAIN, TEST = "sentiment-sst/stsa.binary.train", "sentiment-sst/stsa.binary.test"
 
-_FIT = FitSettings(inverse_penalty=0.01)  # few sentences, many numbers
+_FIT = LinearFitSettings(inverse_penalty=0.01)  # few sentences, many numbers
 Rated = list[tuple[list[str], int]]
 
 
