@@ -157,26 +157,23 @@ def recover_folder(path: Path) -> None:
 
 
 @contextmanager
-def locked_folder(folder: Path, what: str) -> Iterator[None]:
-    """Keep others out of a folder until the block ends, or this process does; where the system knows how."""
+def locked_folder(folder: Path, owner: str) -> Iterator[None]:
+    """Exclusive lock on a folder, until the block or this process ends; refused at once where another holds it."""
+    from filelock import FileLock, Timeout  # not at the top: few commands lock anything
+
+    lock = FileLock(folder / ".lock", thread_local=False)  # a generator may end in another thread
     try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(f"{folder} is in use by {owner}; wait until it has ended, or choose another name") from error
+    except (OSError, NotImplementedError):
+        pass  # a disk without locks
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OutputError(
-                f"{folder} is in use by {what}; wait until it has ended, or choose another name"
-            ) from error
-        except OSError:
-            pass  # a disk that knows no locks
         yield
     finally:
-        os.close(descriptor)
+        with suppress(OSError):  # while it is held, so that nobody else's is removed; Windows removes it by itself
+            (folder / ".lock").unlink(missing_ok=True)
+        lock.release()
 
 
 def make_folder(path: Path) -> None:
