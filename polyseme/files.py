@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from polyseme.errors import OutputError, PolysemeError
+from polyseme.errors import FormatError, OutputError, PolysemeError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -110,6 +111,19 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a file, with one sentence for every fault."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise FormatError(f"{path} should hold a JSON object, not {type(values).__name__}")
+    return values
 
 
 def check_writable(path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import FormatError
-from polyseme.formats.json_file import read_json
+from polyseme.files import read_json
 
 NAME = "manifest.json"
 

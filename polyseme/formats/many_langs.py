@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.json_file import read_json
+from polyseme.files import read_json
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.model.config import PUBLISHED_FILTERS, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
 from polyseme.text.characters import DictionaryCharacters

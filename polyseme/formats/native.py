@@ -22,8 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
-from polyseme.files import atomic_folder, check_absent
-from polyseme.formats.json_file import read_json
+from polyseme.files import atomic_folder, check_absent, read_json
 from polyseme.formats.manifest import NAME as MANIFEST
 from polyseme.formats.manifest import read_manifest, verify, write_manifest
 from polyseme.formats.packing import PRECISIONS, Precision, pack, read_weights
