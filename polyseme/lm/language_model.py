@@ -11,7 +11,7 @@ from torch import Tensor
 
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats import open_model, open_softmax, shipped
+from polyseme.formats import open_model, open_softmax, resolve_model_path
 from polyseme.lm.documents import Numbered, number_documents
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
@@ -60,7 +60,7 @@ class LanguageModel:
             path: Its folder, a file in it, or a zip or tar of it. Nothing, or ``english``: the model that ships.
             device: Where to compute.
         """
-        path = shipped.resolve(path)
+        path = resolve_model_path(path)
         head, stored = open_softmax(path), open_model(path)
         place = Path(path).expanduser().absolute()
         name = place.parent.name if place.suffix in (".json", ".safetensors") else place.name

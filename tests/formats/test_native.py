@@ -9,7 +9,7 @@ from models import make_encoder
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
 from polyseme.model import join
 from polyseme.text.characters import DictionaryCharacters
 from polyseme.text.words import WordEncoder
