@@ -21,9 +21,8 @@ from polyseme.formats.bilm_table import Entry, entries
 from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
 from polyseme.formats.stored import StoredModel
 from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
-from polyseme.text.characters import ByteCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 
 if TYPE_CHECKING:
     import h5py

@@ -36,9 +36,8 @@ from polyseme.formats.stored import (
 from polyseme.memory import give_back
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.model.softmax import SoftmaxConfig
-from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, Characters, DictionaryCharacters, WordEncoder
 
 __all__ = ["PRECISIONS", "Precision", "load", "load_extras", "load_softmax", "recognises", "save"]
 

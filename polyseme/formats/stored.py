@@ -22,7 +22,7 @@ from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, SoftmaxConfig, build_softmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import WordEncoder
 
 Precision = Literal["fp32", "fp16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")

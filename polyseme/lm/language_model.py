@@ -20,7 +20,7 @@ from polyseme.model.bilm import BiLM
 from polyseme.model.config import Direction
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead
 ZIPF = 2.7  # added to ranks: the commonest words are not as common as the law would have it

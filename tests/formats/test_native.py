@@ -11,8 +11,7 @@ from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
 from polyseme.formats.native import write_manifest
 from polyseme.model import join
-from polyseme.text.characters import DictionaryCharacters
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import DictionaryCharacters, WordEncoder
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", "bank", "\u00a0", "a\rb"]
 SENTENCES = [["the", "bank", "of", "\u00a0"], ["Straße", "pneumonoultramicroscopic"], []]

@@ -18,7 +18,7 @@ from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError
 from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
-from polyseme.text.characters import ByteCharacters
+from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
 
