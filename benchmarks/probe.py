@@ -17,7 +17,7 @@ import torch
 
 import polyseme
 from polyseme.analysis.layers.features import embed_labelled
-from polyseme.analysis.layers.linear import LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.text.conll import Labels, read_labelled
 
 

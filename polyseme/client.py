@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from time import sleep
 from typing import Any
@@ -20,6 +18,7 @@ from polyseme.embedding.binary import Message, unpack
 from polyseme.embedding.interfaces import ArrayType, Piece
 from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
+from polyseme.parallel import map_threads
 
 _AHEAD = 2  # requests under way, so that the server has the next one while this one is read
 _WORDS = 1024  # of one request
@@ -81,20 +80,14 @@ class Client:
         self._server.close()
 
     def _embed(self, sentences: Iterator[list[str]]) -> Iterator[np.ndarray]:
-        under_way: deque[Future[Message]] = deque()
+        answers = map_threads(lambda request: self._ask(*request), self._requests(sentences), _AHEAD, _AHEAD)
+        return (vectors for answer in answers for vectors in answer.vectors)
+
+    def _requests(self, sentences: Iterator[list[str]]) -> Iterator[tuple[dict[str, Any], int]]:
         first = 0
-        with ThreadPoolExecutor(_AHEAD, thread_name_prefix="polyseme-client") as pool:
-            try:
-                for window in windows(sentences, self._cost, self._words):
-                    under_way.append(pool.submit(self._ask, {"sentences": window}, first))
-                    first += len(window)
-                    if len(under_way) > _AHEAD:
-                        yield from under_way.popleft().result().vectors
-                while under_way:
-                    yield from under_way.popleft().result().vectors
-            finally:
-                for future in under_way:
-                    future.cancel()
+        for window in windows(sentences, self._cost, self._words):
+            yield {"sentences": window}, first
+            first += len(window)
 
     def _cost(self, words: Sequence[str]) -> int:
         """So that a window stays within both limits: on words and on sentences."""

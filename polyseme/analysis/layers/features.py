@@ -20,7 +20,7 @@ SMALL = 1 << 26  # bytes that are held in memory
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class LabelledVectors:
     """Words that have a label, with their vectors.
 
     Attributes:
@@ -34,7 +34,9 @@ class Features:
     layers: tuple[np.ndarray, ...]
 
 
-def embed_labelled(embedder: Embedder, sentences: Sequence[Labelled], choices: Sequence[LayerChoice]) -> Features:
+def embed_labelled(
+    embedder: Embedder, sentences: Sequence[Labelled], choices: Sequence[LayerChoice]
+) -> LabelledVectors:
     """Embed sentences, and keep the vectors of the words that have a label."""
     pairs = [pair for sentence in sentences for pair in zip(*sentence, strict=True) if pair[1] is not None]
     arrays = [on_disk(len(pairs), view_dim(choice, embedder.num_layers, embedder.dim)) for choice in choices]
@@ -44,7 +46,7 @@ def embed_labelled(embedder: Embedder, sentences: Sequence[Labelled], choices: S
             array[done : done + kept.shape[1]] = choose(kept, choice)
         done += kept.shape[1]
     words, labels = zip(*pairs, strict=True) if pairs else ((), ())
-    return Features(words, labels, tuple(arrays))
+    return LabelledVectors(words, labels, tuple(arrays))
 
 
 def _labelled_vectors(embedder: Embedder, sentences: Sequence[Labelled]) -> Iterator[np.ndarray]:

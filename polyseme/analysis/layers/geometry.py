@@ -67,7 +67,7 @@ class GeometrySettings:
 
 
 @dataclass(frozen=True)
-class Measure:
+class CorrectedMeasure:
     """A mean, what random words give, and the difference."""
 
     raw: float
@@ -80,9 +80,9 @@ class LayerGeometry:
     """One layer."""
 
     layer: int | str
-    self_similarity: Measure
-    intra_sentence: Measure
-    explained_variance: Measure
+    self_similarity: CorrectedMeasure
+    intra_sentence: CorrectedMeasure
+    explained_variance: CorrectedMeasure
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class GeometryResult:
 def geometry(
     embedder: Embedder, sentences: Iterable[Sequence[str]], settings: GeometrySettings | None = None
 ) -> GeometryResult:
-    """Measure each layer on a text."""
+    """CorrectedMeasure each layer on a text."""
     settings = settings or GeometrySettings()
     choices = views(settings.layers, embedder.num_layers)
     lot = np.random.default_rng(settings.seed)
@@ -206,7 +206,7 @@ def _within(vectors: np.ndarray) -> float:
 
 def _measure(
     vectors: np.ndarray, uses: dict[str, list[Place]], lot: np.random.Generator
-) -> tuple[tuple[Measure, Measure], list[float]]:
+) -> tuple[tuple[CorrectedMeasure, CorrectedMeasure], list[float]]:
     """Self-similarity and explained variance of all words together, and the former of each."""
     ends = np.cumsum([len(places) for places in uses.values()])
     others = _there(vectors[ends[-1] :])
@@ -242,8 +242,8 @@ def _explained(vectors: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(products)[-1] / np.trace(products))
 
 
-def _corrected(raw: float, baseline: float) -> Measure:
-    return Measure(float(raw), float(baseline), float(raw - baseline))
+def _corrected(raw: float, baseline: float) -> CorrectedMeasure:
+    return CorrectedMeasure(float(raw), float(baseline), float(raw - baseline))
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -118,7 +118,7 @@ def draw_wic(result: WicResult) -> Figure:
     return figure
 
 
-def wilson(right: int, count: int) -> tuple[float, float]:
+def wilson_interval(right: int, count: int) -> tuple[float, float]:
     """The 95 % interval of a share (Wilson 1927), which stays within 0 and 1 and holds for small counts."""
     share, square = right / count, _NORMAL**2
     middle = (share + square / (2 * count)) / (1 + square / count)
@@ -144,7 +144,7 @@ def _layer(name: int | str, train: tuple[np.ndarray, np.ndarray], test: tuple[np
     threshold, reached = best_threshold(*train)
     cosines, same = test
     right = int(((cosines > threshold) == same).sum())
-    return LayerWic(name, threshold, reached, right / len(same), *wilson(right, len(same)))
+    return LayerWic(name, threshold, reached, right / len(same), *wilson_interval(right, len(same)))
 
 
 def _cosines(embedder: Embedder, pairs: Sequence[WicPair], choices: Sequence[LayerChoice]) -> np.ndarray:

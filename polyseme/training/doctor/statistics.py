@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from polyseme.errors import InputError
+from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths, expand
 from polyseme.training.doctor.examine import ChunkStatistics, examine_chunk, is_cropped
-from polyseme.training.processes import map_in_order, number_of_workers
 from polyseme.training.shards.sources import HeldOutRule, TextSources, cut_units, gather_chunks, read_lines
 from polyseme.training.shards.writer import WordCounts
 
@@ -76,7 +76,7 @@ def examine(paths: Paths, tokenized: bool = False, workers: int | None = None) -
     chunks = gather_chunks(cut_units(read_lines(inputs.training), HeldOutRule()))
     work = partial(examine_chunk, tokenized=tokenized)
     tally = _Tally()
-    for examined in map_in_order(work, chunks, number_of_workers(workers, inputs.size)):
+    for examined in map_processes(work, chunks, number_of_workers(workers, inputs.size)):
         tally.add(examined)
     if not tally.amounts["words"]:
         raise InputError(f"there are no words in {', '.join(map(str, inputs.training[:3]))}; give a file with text")

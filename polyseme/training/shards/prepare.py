@@ -19,8 +19,8 @@ from typing import Any
 
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.files import replacing_folder
+from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths
-from polyseme.training.processes import map_in_order, number_of_workers
 from polyseme.training.shards.encode import EncodedChunk, EncodeOptions, encode_chunk
 from polyseme.training.shards.sources import (
     HeldOutRule,
@@ -160,7 +160,7 @@ class _Work:
     def run(self, workers: int | None) -> Iterator[EncodedChunk]:
         reading = EncodeOptions(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
         count = number_of_workers(workers, self.inputs.size)
-        return map_in_order(partial(encode_chunk, reading=reading), self._chunks(), count)
+        return map_processes(partial(encode_chunk, reading=reading), self._chunks(), count)
 
     def _chunks(self) -> Iterator[TextChunk]:
         yield from gather_chunks(self._training_units())
