@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.layers.features import LabelledVectors, embed_labelled
+from polyseme.analysis.layer_vectors import LabelledVectors, embed_labelled, layer_choices, layer_name
 from polyseme.analysis.layers.logistic_regression import (
     JoinedLayers,
     LinearClassifier,
@@ -23,7 +23,6 @@ from polyseme.analysis.layers.logistic_regression import (
     LinearProblem,
     Rows,
 )
-from polyseme.analysis.layers.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError
@@ -111,7 +110,7 @@ def probe(
     With a dev set, each layer gets the penalty that does best there: more features need a stronger one.
     """
     settings = settings or ProbeSettings()
-    choices = views(settings.layers, embedder.num_layers)
+    choices = layer_choices(settings.layers, embedder.num_layers)
     sets = [_checked(train, "training"), _checked(test, "test")]
     if dev is not None:
         sets.append(_checked(dev, "dev"))
@@ -128,7 +127,7 @@ def probe(
     control = _control_labels(training, testing, truth[0], settings.seed) if settings.control else None
     seen = {name: number for number, name in enumerate(names)}
     rows = [
-        _probe_layer(view_name(choice), features, truth, control, settings)
+        _probe_layer(layer_name(choice), features, truth, control, settings)
         for choice, *features in zip(choices, *(part.layers for part in embedded), strict=True)
     ]
     if len(choices) > 1:

@@ -8,7 +8,7 @@ from itertools import chain
 
 import numpy as np
 
-from polyseme.analysis.layers.features import on_disk
+from polyseme.analysis.layer_vectors import temporary_array
 from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import check_vectors
@@ -47,7 +47,7 @@ def embed_words(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Embedde
 def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: object) -> EmbeddedWords:
     """Vectors of sentences, as they come, side by side in one array; a large one lies in a file."""
     total = sum(map(len, sentences))
-    layers = on_disk(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
+    layers = temporary_array(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
     done = 0
     for words, array in zip(sentences, vectors, strict=True):  # pyright: ignore[reportArgumentType]
         layers[:, done : done + len(words)] = check_vectors(array, words)

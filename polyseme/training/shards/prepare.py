@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
-from polyseme.files import replacing_folder
+from polyseme.files import atomic_folder
 from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths
 from polyseme.training.shards.encode import EncodedChunk, EncodeOptions, encode_chunk
@@ -138,7 +138,7 @@ def prepare(
         yield _report(found, begun)
         return
     work = _Work(settings, inputs)
-    with replacing_folder(place) as unfinished:
+    with atomic_folder(place) as unfinished:
         writers = _Writers(unfinished, settings)
         for encoded in work.run(workers):
             writers.add(encoded)
