@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from time import sleep
 from typing import Any
@@ -20,6 +18,7 @@ from polyseme.embedding.binary import Message, unpack
 from polyseme.embedding.interfaces import ArrayType, Piece
 from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
+from polyseme.parallel import map_threads
 
 _IN_FLIGHT = 2  # requests at a time, so that the server has the next one while this one is read
 _REQUEST_WORDS = 1024  # words in one request
@@ -80,20 +79,15 @@ class Client:
         self._connections.close()
 
     def _embed(self, sentences: Iterator[list[str]]) -> Iterator[np.ndarray]:
-        in_flight: deque[Future[Message]] = deque()
+        requests = self._requests(sentences)
+        messages = map_threads(lambda request: self._request(*request), requests, _IN_FLIGHT, _IN_FLIGHT)
+        return (vectors for message in messages for vectors in message.vectors)
+
+    def _requests(self, sentences: Iterator[list[str]]) -> Iterator[tuple[dict[str, Any], int]]:
         first = 0
-        with ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="polyseme-client") as pool:
-            try:
-                for window in windows(sentences, self._cost, self._words):
-                    in_flight.append(pool.submit(self._request, {"sentences": window}, first))
-                    first += len(window)
-                    if len(in_flight) > _IN_FLIGHT:
-                        yield from in_flight.popleft().result().vectors
-                while in_flight:
-                    yield from in_flight.popleft().result().vectors
-            finally:
-                for future in in_flight:
-                    future.cancel()
+        for window in windows(sentences, self._cost, self._words):
+            yield {"sentences": window}, first
+            first += len(window)
 
     def _cost(self, words: Sequence[str]) -> int:
         """The size of a sentence, scaled so that a window stays within the limits on words and on sentences."""
