@@ -37,7 +37,7 @@ from polyseme.analysis.senses.wic import read_wic, wic
 from polyseme.analysis.senses.wsd import disambiguate
 from polyseme.analysis.words.spelling import known_words, spelling
 from polyseme.embedding.encoder import Encoder
-from polyseme.files import replacing
+from polyseme.files import atomic_write
 from polyseme.formats import shipped
 from polyseme.formats.native import CONFIG, MODEL, SOFTMAX, VOCABULARY
 from polyseme.lm import Document, LanguageModel
@@ -221,7 +221,7 @@ def main() -> None:
         how = {"seconds": round(seconds, 1), "device": args.device, "precision": args.precision}
         results = stored(args.json, which)  # again: another run may have added to it
         results["parts"][name] = {**how, "threads": args.threads, "result": result}
-        with replacing(args.json) as file:
+        with atomic_write(args.json) as file:
             file.write(json.dumps({**results, "model": model.name}, indent=2, ensure_ascii=False).encode() + b"\n")
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)
     results = stored(args.json, which)

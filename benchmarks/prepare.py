@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from polyseme.training.processes import number_of_workers
+from polyseme.parallel import number_of_workers
 from polyseme.training.shards.prepare import PrepareSettings, prepare
 
 

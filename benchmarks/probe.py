@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 import polyseme
-from polyseme.analysis.layers.features import embed_labelled
-from polyseme.analysis.layers.linear import LinearProblem
+from polyseme.analysis.layer_vectors import embed_labelled
+from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.text.conll import Labels, read_labelled
 
 

@@ -142,7 +142,7 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
 
 def tuning(args: argparse.Namespace) -> dict[str, Any]:
     """Which model was tuned, and the perplexities before and after, by text."""
-    from polyseme.report.claims.fine_tuning import read_tuning
+    from polyseme.report.claims.claim_07_fine_tuning import read_tuning
 
     perplexities = {Path(text).name: ends for text, ends in read_tuning(Path(args.tuned)).items()}
     return {"tuned_from": opened(args.model, args.device).fingerprint(), "perplexities": perplexities}

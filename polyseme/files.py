@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 UNFINISHED = ".unfinished"
 
 
-class Disk(io.FileIO):
+class DeferredErrorFile(io.FileIO):
     """A file that remembers its first failure and from then on only pretends to write.
 
     HDF5 cannot close a file that cannot be written (it loses data silently, and crashes the interpreter at exit), and
@@ -60,7 +60,7 @@ class Disk(io.FileIO):
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Disk]:
+def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
     """Give a file that becomes ``path`` when the block ends well, and vanishes when it does not.
 
     Its temporary name is always the same, so that what a killed run left behind is overwritten by the next. What a link
@@ -73,7 +73,7 @@ def replacing(path: Path) -> Iterator[Disk]:
     path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
-        with Disk(temporary, "w+") as file:
+        with DeferredErrorFile(temporary, "w+") as file:
             yield file
             file.check()
             os.fsync(file.fileno())
@@ -88,7 +88,7 @@ def replacing(path: Path) -> Iterator[Disk]:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
     if not path.name or is_special(path):
         raise OutputError(f"{path} is no name for a new folder")
@@ -136,9 +136,9 @@ def is_special(path: Path) -> bool:
 
 
 @contextmanager
-def _writing_into(path: Path) -> Iterator[Disk]:
+def _writing_into(path: Path) -> Iterator[DeferredErrorFile]:
     try:
-        with Disk(path, "w") as file:
+        with DeferredErrorFile(path, "w") as file:
             yield file
             file.check()
     except OSError as error:
@@ -157,7 +157,7 @@ def recover_folder(path: Path) -> None:
 
 
 @contextmanager
-def held_alone(folder: Path, what: str) -> Iterator[None]:
+def locked_folder(folder: Path, what: str) -> Iterator[None]:
     """Keep others out of a folder until the block ends, or this process does; where the system knows how."""
     try:
         import fcntl

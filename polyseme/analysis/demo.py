@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from polyseme.analysis.words.isolated import embed_alone, known
+from polyseme.analysis.layer_vectors import embed_isolated, known_mask
 from polyseme.corpus.neighbours import Neighbours, nearest_uses
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.embedding.interfaces import Embedder
@@ -98,8 +98,8 @@ def nearest_in_bundle(embedder: Embedder, top: int = 1) -> list[Neighbours]:
 def relatives(embedder: Embedder, among: Sequence[str], top: int = 4) -> list[Relatives]:
     """Words that were made up or misspelt, and the nearest of the known words, all without context."""
     words = [word for word, _ in UNSEEN]
-    pool, asked = (embed_alone(embedder, which, [0])[0] for which in (among, words))
-    readable = known(embedder, words, [asked])
+    pool, asked = (embed_isolated(embedder, which, [0])[0] for which in (among, words))
+    readable = known_mask(embedder, words, [asked])
     cosines = unit(asked) @ unit(pool).T
     found = []
     for (word, how), row, there in zip(UNSEEN, cosines, readable, strict=True):

@@ -16,7 +16,6 @@ from polyseme.cli.commands.analogy import analogy
 from polyseme.cli.commands.classify import classify
 from polyseme.cli.commands.convert import convert
 from polyseme.cli.commands.demo import demo
-from polyseme.cli.commands.determinism import determinism
 from polyseme.cli.commands.distil import distil
 from polyseme.cli.commands.doctor import doctor
 from polyseme.cli.commands.drift import drift
@@ -51,8 +50,8 @@ app = typer.Typer(
 )
 for command in (demo, report, serve, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
     app.command(no_args_is_help=command not in (demo, report, serve, info))(command)
-for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, spelling, determinism, doctor):
-    app.command(no_args_is_help=command not in (spelling, determinism))(command)
+for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, spelling, doctor):
+    app.command(no_args_is_help=command is not spelling)(command)
 app.add_typer(static, name="static")
 app.add_typer(tag, name="tag")
 app.add_typer(classify, name="classify")

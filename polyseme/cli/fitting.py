@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.cli.output import decimals, percent, show_table, write_json
+from polyseme.cli.output import decimals, percent, show_table, size, write_json
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_writable, try_folder
 
@@ -107,8 +107,6 @@ def watch(model: TaskModel[Any, Any], reports: Iterator[Report], checkpoint: Pat
 
 def finish(model: TaskModel[Any, Any], output: Path, checkpoint: Path, json: str | None, plot: Path | None) -> None:
     """Say what was learned, draw it if asked, and take the checkpoint away."""
-    from polyseme.cli.progress import size
-
     forget(checkpoint)
     mixes = model.mixes()
     rows = [
@@ -153,7 +151,7 @@ def _line(report: Report) -> str:
 
 
 def _draw(mixes: Mapping[str, Sequence[Any]], names: Sequence[str], plot: Path) -> None:
-    from polyseme.analysis.layers.mixes import draw_mixes
+    from polyseme.analysis.layers.mix_plot import draw_mixes
     from polyseme.plots import save_figure
 
     series = {f"{name}, {place}": mix for place, some in mixes.items() for name, mix in zip(names, some, strict=True)}

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polyseme.files import check_writable, replacing
+from polyseme.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
@@ -42,6 +45,7 @@ LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.
 SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
 
 _BETWEEN = 3  # places between two columns on a terminal
+_EVERY = 0.1  # seconds between two drawings
 _NARROWEST = 30  # places that a column of text is folded into
 
 
@@ -75,6 +79,63 @@ def working(what: str) -> Iterator[None]:
         return
     with console.status(f"{escape(what)} ..."):
         yield
+
+
+class Progress:
+    """Counts sentences and words."""
+
+    def __init__(self, already: int) -> None:
+        from rich.console import Console
+        from rich.progress import Progress as RichProgress
+        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self.sentences = already
+        self.already = already
+        self.words = 0
+        self.misread: Counter[str] = Counter()
+        self._begun = self._drawn = time.monotonic()
+        self._ended: float | None = None
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        console = Console(stderr=True)
+        self._bar = RichProgress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("reading ...", total=None)
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = time.monotonic()
+        self._bar.stop()
+
+    def advance(self, words: list[str], misread: Mapping[str, int]) -> None:
+        """One sentence is done."""
+        self.sentences += 1
+        self.words += len(words)
+        self.misread.update(misread)
+        now = time.monotonic()
+        if now - self._drawn > _EVERY:
+            self._drawn = now
+            self._bar.update(self._task, description=self._summary())
+
+    def report(self, encoder: Encoder) -> None:
+        """Say what was done."""
+        self._bar.stop()
+        resumed = f" ({self.already:,} of them from before)" if self.already else ""
+        layers = counted_as(encoder.num_layers, "layer")
+        typer.echo(f"{self._summary()}{resumed}; {layers} of {encoder.dim}", err=True)
+        for remark in encoder.remarks():
+            typer.echo(remark, err=True)
+        for what, count in self.misread.items():
+            if count:
+                typer.echo(f"{count:,} words were {what}", err=True)
+
+    def _summary(self) -> str:
+        seconds = max((self._ended or time.monotonic()) - self._begun, 1e-9)
+        counts = f"{counted_as(self.sentences, 'sentence')}, {counted_as(self.words, 'word')}"
+        return f"{counts}, {self.words / seconds:,.0f} words/s"
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -113,13 +174,18 @@ def write_json(target: str | Path, payload: object) -> None:
     if str(target) == "-":
         typer.echo(text)
         return
-    with replacing(Path(target)) as file:
+    with atomic_write(Path(target)) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def counted_as(count: int, what: str) -> str:
     """``1 use``, ``2 uses``."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count / 1e3:,.1f} kB"
 
 
 def percent(share: float | None) -> str:

@@ -176,10 +176,10 @@ def _cluster(uses: Uses, vectors: np.ndarray, inside: np.ndarray, settings: Clus
     nearest = members[np.argsort(-(vectors[members] @ vectors[members].mean(axis=0)), kind="stable")]
     typical = list(dict.fromkeys(uses[int(number)] for number in nearest))[: settings.examples]
     others = [uses[int(number)] for number in np.flatnonzero(~inside)]
-    return Cluster(len(members), company([uses[int(number)] for number in members], others), tuple(typical))
+    return Cluster(len(members), collocates([uses[int(number)] for number in members], others), tuple(typical))
 
 
-def company(uses: Sequence[Use], others: Sequence[Use], most: int = 8) -> tuple[str, ...]:
+def collocates(uses: Sequence[Use], others: Sequence[Use], most: int = 8) -> tuple[str, ...]:
     """The words around some uses that are rarer around others: those whose odds differ most, in standard errors."""
     if not others:
         return ()

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.embedding.interfaces import Batch, EmbedSettings, Piece
-from polyseme.embedding.processes import Pool, one_ahead
 from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import ConfigError, InputError
+from polyseme.parallel import map_processes, map_threads
 from polyseme.text.tokenizer import Sentence, tokenize
 
 if TYPE_CHECKING:
@@ -97,10 +97,13 @@ class Encoder(nn.Module, ABC):
             raise ConfigError(f"workers={workers} is for the CPU; on {self.device} use one, and a larger word_budget")
         if workers > 1:
             self.prepare()  # once, to be shared
-            return Pool(self, _embed_window, workers).map(ahead)
-        if not on_cpu:
-            return one_ahead(partial(_embed_window, self), ahead)
-        return (vectors for window in ahead for vectors in _embed_window(self, window))
+            start = partial(torch.set_num_threads, max(1, torch.get_num_threads() // workers))
+            embedded = map_processes(partial(_embed_window, self), ahead, workers, workers + 1, start)
+        elif on_cpu:
+            embedded = map(partial(_embed_window, self), ahead)
+        else:  # the device stays busy while the caller reads the next window
+            embedded = map_threads(partial(_embed_window, self), ahead)
+        return (vectors for window in embedded for vectors in window)
 
     def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
         """Sentences, some thousand words at a time, as `_beginning` takes them."""

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 import numpy as np
 
 from polyseme.errors import InputError
-
-BOUNDARIES = 2  # words that open and close a sentence
+from polyseme.text.words import BOUNDARIES
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:

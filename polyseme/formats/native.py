@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
-from polyseme.files import check_absent, replacing_folder
+from polyseme.files import atomic_folder, check_absent
 from polyseme.formats.json_file import read_json
 from polyseme.formats.manifest import NAME as MANIFEST
 from polyseme.formats.manifest import read_manifest, verify, write_manifest
@@ -143,7 +143,7 @@ def save(
     path = path.resolve()
     check_absent(path, overwrite)
     check_replaceable(path)
-    with replacing_folder(path) as folder:
+    with atomic_folder(path) as folder:
         if vocabulary:
             special = {"bos": vocabulary.bos, "eos": vocabulary.eos, "unk": vocabulary.unk}
             settings["vocabulary"] = {**special, "longest": model.words.longest}

@@ -12,8 +12,7 @@ import numpy as np
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
 from polyseme.text.corpus import Paths, expand, open_text, split_lines
-
-OPENING, CLOSING = 0, 1  # numbers of the boundary words; those of a text follow
+from polyseme.text.words import CLOSING
 
 
 class Document(NamedTuple):

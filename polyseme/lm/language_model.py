@@ -12,7 +12,7 @@ from torch import Tensor
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
 from polyseme.formats import open_model, open_softmax, shipped
-from polyseme.lm.documents import CLOSING, OPENING, Numbered, number_documents
+from polyseme.lm.documents import Numbered, number_documents
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
 from polyseme.lm.scores import Score
@@ -20,7 +20,7 @@ from polyseme.model.bilm import BiLM
 from polyseme.model.config import Direction
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.words import CLOSING, OPENING, WordEncoder
 
 WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead
 ZIPF = 2.7  # added to ranks: the commonest words are not as common as the law would have it

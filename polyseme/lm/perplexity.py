@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from polyseme.errors import InputError
-from polyseme.lm.documents import CLOSING, Documents, Numbered, number_documents
+from polyseme.lm.documents import Documents, Numbered, number_documents
 from polyseme.lm.language_model import LanguageModel
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
 from polyseme.model.config import Direction
+from polyseme.text.words import CLOSING
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.lm.documents import CLOSING, OPENING
 from polyseme.lm.rows import Row, steps
 from polyseme.model.bilm import BiLM, WordBatch
 from polyseme.model.config import Direction
 from polyseme.model.reading import read
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.words import CLOSING, OPENING, WordEncoder
 
 # Rows side by side, words that are encoded at a time, and numbers of LSTM cells that are held at a time.
 CPU, GPU = (128, 1024, 1 << 23), (1024, 8192, 1 << 26)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.lm.documents import CLOSING, OPENING
 from polyseme.model.config import Direction
+from polyseme.text.words import CLOSING, OPENING
 
 
 class Row(NamedTuple):

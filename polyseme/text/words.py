@@ -11,6 +11,9 @@ import numpy as np
 from polyseme.text.characters import Characters
 from polyseme.text.vocabulary import Vocabulary
 
+OPENING, CLOSING = 0, 1  # rows of the sentence boundaries among encoded words; the words of a text follow
+BOUNDARIES = 2  # words that open and close a sentence
+
 
 class EncodedWords(NamedTuple):
     """Distinct words as arrays, the two sentence boundaries first.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import held_alone, make_folder, recover_folder
+from polyseme.files import locked_folder, make_folder, recover_folder
 from polyseme.formats import native
 from polyseme.text.corpus import Paths, Source, expand
 
@@ -80,7 +80,7 @@ def claimed(order: Order) -> Iterator[None]:
     """Keep the folder of a run to this one; refuse to write over what is there, and to go on with what is not."""
     make_folder(order.run)
     try:
-        with held_alone(order.run, "another training run"):
+        with locked_folder(order.run, "another training run"):
             _check_output(order)
             yield
     finally:

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from polyseme.errors import ConfigError, InputError, TrainingError
-from polyseme.files import replacing
+from polyseme.files import atomic_write
 from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
 from polyseme.formats.json_file import read_json
 from polyseme.lm import Document, LanguageModel, perplexity, read_documents
@@ -150,7 +150,7 @@ class _Run:
             self._restore(load_checkpoint(self.order.run / "last"))
         elif self.processes.leads:
             shutil.rmtree(self.order.run / "last", ignore_errors=True)
-            with replacing(self.order.run / "settings.json") as file:
+            with atomic_write(self.order.run / "settings.json") as file:
                 file.write(json.dumps(dataclasses.asdict(asked), indent=1).encode())
 
     def _plan(self) -> Plan:

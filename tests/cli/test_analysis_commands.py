@@ -1,4 +1,4 @@
-"""``probe``, ``geometry``, ``wic``, ``similarity``, ``analogy`` and ``determinism`` as people run them."""
+"""``probe``, ``geometry``, ``wic``, ``similarity`` and ``analogy`` as people run them."""
 
 import json
 import re
@@ -54,7 +54,6 @@ COMMANDS = {
     "wic": SETS,
     "similarity": ("pairs.txt",),
     "analogy": (RELATIONS,),
-    "determinism": ("text.txt",),
 }
 
 
@@ -91,12 +90,6 @@ def test_one_layer_may_be_chosen(call):
     assert [row["layer"] for row in json.loads(out)["rows"]] == [1]
 
 
-def test_sentences_that_ship_are_there_without_a_text(call):
-    status, out, _ = call("determinism", TINY, "--limit", 8)
-    assert status == 0
-    assert "8 sentences" in out
-
-
 def test_sets_of_one_name_are_told_apart(call, tmp_path):
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "pairs.txt").write_text("bank\tmoney\t8\nriver\tbank\t5\n")
@@ -130,8 +123,7 @@ def test_sets_of_one_name_are_told_apart(call, tmp_path):
         (["similarity", TINY, "empty.txt"], "is empty"),
         (["analogy", TINY, "text.txt"], "line 1: expected four words"),
         (["analogy", TINY, RELATIONS, "--candidates", "empty.txt"], "empty.txt: holds no words"),
-        (["determinism", TINY, "empty.txt"], "nothing to embed"),
-        (["determinism", "nowhere"], "nowhere does not exist"),
+        (["similarity", "nowhere", "pairs.txt"], "nowhere does not exist"),
         (["similarity", TINY, "pairs.txt", "--json", "no/r.json"], "no/r.json cannot be written"),
         (["similarity", TINY, "pairs.txt", "--json", "."], ". cannot be written: it is a folder"),
     ],
@@ -144,7 +136,7 @@ def test_bad_input_is_one_line_and_status_2(call, arguments, message):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("command", "option"), [("probe", "--json"), ("probe", "--plot"), ("determinism", "--json")])
+@pytest.mark.parametrize(("command", "option"), [("probe", "--json"), ("probe", "--plot"), ("similarity", "--json")])
 def test_what_cannot_be_written_is_told_before_the_work(call, command, option):
     status, _, err = call(command, "no-such-model", *COMMANDS[command], option, "nowhere/r.png")
     assert (status, err) == (2, "error: nowhere/r.png cannot be written: there is no folder nowhere\n")

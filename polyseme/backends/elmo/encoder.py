@@ -26,9 +26,8 @@ from polyseme.embedding.sentences import Numbered, check_sentences, numbered_win
 from polyseme.errors import InputError
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
-from polyseme.text.words import WordEncoder
+from polyseme.text.words import CLOSING, OPENING, WordEncoder
 
-OPENING, CLOSING = 0, 1  # rows of the boundary words among the distinct words
 GPU_WINDOW = 1 << 27  # numbers of a layer that are read ahead
 Item = TypeVar("Item")
 Wait = Callable[[], list[np.ndarray]]

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from polyseme.backends.elmo.flat_text import CLOSING, OPENING, Text, surround
-from polyseme.backends.elmo.packing import pack
-from polyseme.backends.elmo.word_table import BOUNDARIES, WordTable
+from polyseme.backends.elmo.packing import FlatText, add_boundaries, pack
+from polyseme.backends.elmo.word_table import WordTable
 from polyseme.kernels import native, threads
 from polyseme.kernels.reference import LstmpWeights
 from polyseme.memory import give_back
 from polyseme.model.bilm import BiLM
 from polyseme.model.input import CharEncoder, Highway, WordInput
 from polyseme.model.lstmp import Lstmp
-from polyseme.text.words import EncodedWords, WordEncoder
+from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
 
 WORTH_A_THREAD = 8  # words to encode
 
@@ -44,16 +43,16 @@ class CompiledBiLM:
     def begin(self, sentences: Sequence[Sequence[str]], boundaries: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
         """Arrays (L, words, D), with or without the words that open and close a sentence. Each sentence is fresh."""
         places, vectors = self._look_up(list(chain.from_iterable(sentences)))
-        text = Text(places, np.fromiter(map(len, sentences), np.int64, len(sentences)))
-        return partial(list, self._run(surround(text) if boundaries else text, vectors, True, dtype))
+        text = FlatText(places, np.fromiter(map(len, sentences), np.int64, len(sentences)))
+        return partial(list, self._run(add_boundaries(text) if boundaries else text, vectors, True, dtype))
 
     def begin_running(self, documents: Sequence[Sequence[Sequence[str]]], dtype: str) -> Callable[[], list[np.ndarray]]:
         """Arrays (L, words, D) of whole documents, boundary words among the words, state running on."""
         sentences = list(chain.from_iterable(documents))
         places, vectors = self._look_up(list(chain.from_iterable(sentences)))
-        text = surround(Text(places, np.fromiter(map(len, sentences), np.int64, len(sentences))))
+        text = add_boundaries(FlatText(places, np.fromiter(map(len, sentences), np.int64, len(sentences))))
         ends = np.cumsum([0, *text.lengths])[np.cumsum([0, *map(len, documents)])]
-        return partial(list, self._run(Text(text.places, np.diff(ends)), vectors, False, dtype))
+        return partial(list, self._run(FlatText(text.places, np.diff(ends)), vectors, False, dtype))
 
     def embed_words(self, words: Sequence[str]) -> np.ndarray:
         """Context-free vectors (words, D)."""
@@ -94,7 +93,7 @@ class CompiledBiLM:
         halves = np.split(vectors, len(self._inputs), axis=1)
         return halves * (len(self._directions) // len(halves))
 
-    def _run(self, text: Text, vectors: np.ndarray, begun: bool, dtype: str) -> list[np.ndarray]:
+    def _run(self, text: FlatText, vectors: np.ndarray, begun: bool, dtype: str) -> list[np.ndarray]:
         """Arrays (L, words, D) a sentence; begun: each direction has read its first boundary word already."""
         halves = [np.ascontiguousarray(half) for half in self._halves(vectors)]
         depth = 1 + len(self._directions[0].lstms)
@@ -170,7 +169,7 @@ class _Direction:
         self.outputs = np.stack([inputs, *self._layers(inputs, None, [1], fresh)])
         self.states = fresh
 
-    def read(self, text: Text, vectors: np.ndarray, out: np.ndarray, group: slice, begun: bool) -> None:
+    def read(self, text: FlatText, vectors: np.ndarray, out: np.ndarray, group: slice, begun: bool) -> None:
         """Fill the layers (L, N, P) of some of the sentences."""
         lengths = text.lengths
         here = np.arange(len(text.places))

@@ -1,4 +1,4 @@
-"""Sentences of unequal length in the order in which an LSTM reads them side by side, without padding."""
+"""Packed sequences for an LSTM: sentences of unequal length side by side, without padding."""
 
 from __future__ import annotations
 
@@ -7,9 +7,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polyseme.text.words import BOUNDARIES, CLOSING, OPENING
+
+
+class FlatText(NamedTuple):
+    """Sentences end to end, as numbers of distinct words."""
+
+    places: np.ndarray  # (N,) which distinct word stands there
+    lengths: np.ndarray  # (B,)
+
+
+def add_boundaries(text: FlatText) -> FlatText:
+    """Put the opening and closing boundary words around each sentence."""
+    begins = np.cumsum(text.lengths + BOUNDARIES) - text.lengths - BOUNDARIES
+    places = np.empty(len(text.places) + BOUNDARIES * len(text.lengths), text.places.dtype)
+    places[begins] = OPENING
+    places[begins + text.lengths + 1] = CLOSING
+    inner = np.ones(len(places), bool)
+    inner[begins] = inner[begins + text.lengths + 1] = False
+    places[inner] = text.places
+    return FlatText(places, text.lengths + BOUNDARIES)
+
 
 class Packing(NamedTuple):
-    """Sentences by falling length: the first words of all, the second words of those that have one, and so on."""
+    """Packing order: the first words of all sentences, the second words of those that have one, and so on."""
 
     order: np.ndarray  # (B,) sentences by falling length
     sizes: np.ndarray  # (T,) sentences that have a word at step t
@@ -18,7 +39,7 @@ class Packing(NamedTuple):
 
 
 def pack(lengths: Sequence[int] | np.ndarray) -> Packing:
-    """How sentences of these lengths are packed."""
+    """The packing order of sentences of these lengths."""
     given = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-given, kind="stable")
     falling = given[order]

@@ -18,15 +18,14 @@ import torch
 from torch import Tensor
 
 from polyseme.backends.elmo.cuda_graphs import MOST_WORDS, Recordings
-from polyseme.backends.elmo.flat_text import CLOSING, OPENING, Text, surround
-from polyseme.backends.elmo.packing import pack
-from polyseme.backends.elmo.word_table import BOUNDARIES, WordTable
+from polyseme.backends.elmo.packing import FlatText, add_boundaries, pack
+from polyseme.backends.elmo.word_table import WordTable
 from polyseme.embedding.interfaces import Precision
 from polyseme.embedding.sentences import Numbered
 from polyseme.kernels.cells import Gates, step_cells
 from polyseme.kernels.reference import opened_bias
 from polyseme.model.bilm import BiLM
-from polyseme.text.words import WordEncoder
+from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
 ENCODED_AT_ONCE = 8192  # distinct words
 CHUNK_BYTES = 1 << 30  # of products of the inputs, held at a time
@@ -81,8 +80,8 @@ class TensorBiLM:
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         with torch.inference_mode(), self._lock, self._multiplying():
             places, vectors = self._pick(self._look_up(list(chain.from_iterable(sentences))), self._vectors)
-            text = Text(places, lengths)
-            return self._run(surround(text) if boundaries else text, vectors, True, dtype)
+            text = FlatText(places, lengths)
+            return self._run(add_boundaries(text) if boundaries else text, vectors, True, dtype)
 
     def beginning(self, window: Numbered, boundaries: bool) -> Callable[..., Callable[[], list[np.ndarray]]]:
         """Look the words of a window up, once for all its sentences; what it gives is as `begin` for some of them."""
@@ -94,8 +93,8 @@ class TensorBiLM:
             lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
             with torch.inference_mode(), self._lock, self._multiplying():
                 places, vectors = self._pick(rows[np.concatenate(sentences)], table)
-                text = Text(places, lengths)
-                return self._run(surround(text) if boundaries else text, vectors, True, dtype)
+                text = FlatText(places, lengths)
+                return self._run(add_boundaries(text) if boundaries else text, vectors, True, dtype)
 
         return begin
 
@@ -105,9 +104,9 @@ class TensorBiLM:
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
         with torch.inference_mode(), self._lock, self._multiplying():
             places, vectors = self._pick(self._look_up(list(chain.from_iterable(sentences))), self._vectors)
-            text = surround(Text(places, lengths))
+            text = add_boundaries(FlatText(places, lengths))
             ends = np.cumsum([0, *text.lengths])[np.cumsum([0, *map(len, documents)])]
-            return self._run(Text(text.places, np.diff(ends)), vectors, False, dtype)
+            return self._run(FlatText(text.places, np.diff(ends)), vectors, False, dtype)
 
     def embed_words(self, words: Sequence[str]) -> np.ndarray:
         """Context-free vectors (words, D)."""
@@ -176,7 +175,7 @@ class TensorBiLM:
     def _cells(self, rows: int) -> Tensor:
         return torch.zeros(len(self._first), rows, self._config.cells, device=self._device)
 
-    def _run(self, text: Text, vectors: Tensor, begun: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
+    def _run(self, text: FlatText, vectors: Tensor, begun: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
         """Begun: each way has read its first boundary word already, if the text has it or not."""
         depth, ways = 1 + len(self._layers), len(self._first)
         skipped = int(begun and len(text.places) > 0 and text.places[0] == OPENING)
@@ -207,7 +206,7 @@ class TensorBiLM:
             hidden = output + hidden if self._config.residual and number else output
             yield hidden
 
-    def _order(self, text: Text, skipped: int) -> _Order:
+    def _order(self, text: FlatText, skipped: int) -> _Order:
         """The words in the order in which each way reads them: packed, the backward one from a sentence's end."""
         packing = pack(text.lengths - skipped)
         sentence = packing.order[packing.rows]
@@ -220,7 +219,7 @@ class TensorBiLM:
         ways = len(inside)
         return _Order(packing.sizes.tolist(), sent[:ways].to(torch.int32), sent[ways : 2 * ways], sent[-1])
 
-    def _place_known(self, result: Tensor, text: Text, vectors: Tensor, skipped: int) -> None:
+    def _place_known(self, result: Tensor, text: FlatText, vectors: Tensor, skipped: int) -> None:
         """The context-free layer, and what a way puts out for the boundary word that it read before all others."""
         depth = 1 + len(self._layers)
         starts = np.cumsum(text.lengths) - text.lengths

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-BOUNDARIES = 2  # rows 0 and 1 hold the words that open and close a sentence; they stay
+from polyseme.text.words import BOUNDARIES
 
 
 class Rows(NamedTuple):

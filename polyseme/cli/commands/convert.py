@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from polyseme.cli.output import size
 from polyseme.errors import ConfigError, nearest
 
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -22,7 +23,6 @@ def convert(
     """Convert a model to our format, or to bilm-tf's HDF5."""
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
-    from polyseme.cli.progress import size
     from polyseme.formats import bilm_hdf5, native, open_extras, open_model, open_softmax
     from polyseme.loading import ELMO, backend_of
 

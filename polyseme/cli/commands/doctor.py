@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.output import JsonOption, percent, show_table, working, write_json
+from polyseme.cli.output import JsonOption, percent, show_table, size, working, write_json
 
 if TYPE_CHECKING:
     from polyseme.training.doctor.advice import Advice
@@ -51,7 +51,6 @@ def doctor(
 
 
 def _show(name: str, facts: Facts) -> None:
-    from polyseme.cli.progress import size as megabytes
     from polyseme.training.doctor.examine import SPELLING_LIMIT
 
     copies = "copies of earlier lines" + (", about" if facts.duplicates_estimated else "")
@@ -71,15 +70,15 @@ def _show(name: str, facts: Facts) -> None:
         ("distinct words", f"{facts.types:,}", ""),
         ("  seen once", f"{facts.types_once:,}", percent(facts.types_once / facts.types)),
         *(
-            (f"  the commonest {size:,} cover", "", percent(facts.coverage[size]))
-            for size in _SHOWN
-            if size < facts.types
+            (f"  the commonest {count:,} cover", "", percent(facts.coverage[count]))
+            for count in _SHOWN
+            if count < facts.types
         ),
         ("characters", f"{facts.characters:,}", ""),
         ("bytes a character", f"{facts.bytes / facts.characters:.2f}", ""),
         ("words a sentence", f"{facts.words / facts.sentences:.1f}", ""),
     ]
-    show_table(f"{name}: {megabytes(facts.bytes)} of text", ("", "number", "%"), rows)
+    show_table(f"{name}: {size(facts.bytes)} of text", ("", "number", "%"), rows)
 
 
 def _scripts(facts: Facts) -> list[tuple[str, int]]:

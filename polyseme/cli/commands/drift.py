@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption, Text, shown
+from polyseme.cli.corpus_source import RawOption, TextFiles, shown
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
@@ -64,7 +64,7 @@ def drift(
     settings = DriftSettings(tuple(word or ()), most, skip, least, uses, measure, seed=seed)
     check_outputs(json, plot)
     choice = parse_choice(layer)
-    one, other = Text([first], raw, limit), Text([second], raw, limit)
+    one, other = TextFiles([first], raw, limit), TextFiles([second], raw, limit)
     for text in (one, other):
         text.check_twice()
     encoder = open_embedder(model, device)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.output import ShippedOption
+from polyseme.cli.output import Progress, ShippedOption, size
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
@@ -146,8 +146,6 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
 
 def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: Encoder) -> None:
     """Show how far the job is, and save what it has finished however it ends."""
-    from polyseme.cli.progress import Progress
-
     try:
         with Progress(parts.done) as progress:
             for words in job():
@@ -172,7 +170,6 @@ def _keep(parts: Parts) -> None:
 
 
 def _finish(parts: Parts, output: Path) -> None:
-    from polyseme.cli.progress import size
     from polyseme.embedding.writers import write_vectors
 
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption, Text
+from polyseme.cli.corpus_source import RawOption, TextFiles
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
@@ -51,7 +51,7 @@ def geometry(
 
     check_outputs(json, plot)
     settings = GeometrySettings(parse_choice(layer), sentences, words, uses, min_uses, seed=seed)
-    text = Text(inputs, raw)
+    text = TextFiles(inputs, raw)
     embedder = open_embedder(model, device)
     with working("reading and embedding"):
         result = run(embedder, text, settings)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption, Text
-from polyseme.cli.output import DeviceOption, ShippedOption, open_embedder
+from polyseme.cli.corpus_source import RawOption, TextFiles
+from polyseme.cli.output import DeviceOption, Progress, ShippedOption, open_embedder, size
 from polyseme.errors import ConfigError, PolysemeError
 
 if TYPE_CHECKING:
@@ -39,19 +39,15 @@ def index(
 
     if resume and overwrite:
         raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
-    choice, text = parse_choice(layer), Text(inputs, raw, limit)
+    choice, text = parse_choice(layer), TextFiles(inputs, raw, limit)
     job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
     _run(job, iter(text))
-    from polyseme.cli.progress import size
-
     total = sum(file.stat().st_size for file in output.iterdir())
     typer.echo(f"{output} written ({size(total)})")
 
 
 def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
     """Show how far the job is, and save what it has finished however it ends."""
-    from polyseme.cli.progress import Progress
-
     try:
         with Progress(job.parts.done) as progress:
             for words in job.run(sentences):

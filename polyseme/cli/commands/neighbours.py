@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import CaseOption, CorpusOption, IndexOption, ModelOption, RawOption, Source, shown
+from polyseme.cli.corpus_source import (
+    CaseOption,
+    CorpusOption,
+    CorpusSource,
+    IndexOption,
+    ModelOption,
+    RawOption,
+    shown,
+)
 from polyseme.cli.output import DeviceOption, JsonOption, check_outputs, counted_as, decimals, show_table, write_json
 from polyseme.errors import ConfigError
 
@@ -50,7 +58,7 @@ def neighbours(
         raise ConfigError(f"--top must be 1 or more, not {top}")
     check_outputs(json)
     beside = static_neighbours(static, use.word, top) if static else None
-    source = Source(model, device, corpus, index, raw)
+    source = CorpusSource(model, device, corpus, index, raw)
     among = source.everything() if all_words else source.of(word, match_case, limit)
     layers = among.numbers if choice == "all" else [choice]
     results = [nearest_uses(source.encoder, use, among, one, top) for one in layers]

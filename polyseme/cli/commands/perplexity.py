@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import RawOption
+from polyseme.cli.corpus_source import RawOption
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,

@@ -17,7 +17,7 @@ GAP = re.compile("_{2,}")
 DIRECTIONS = ("forward", "backward")
 
 
-class Answer(NamedTuple):
+class GapPrediction(NamedTuple):
     """The likeliest words at one place of a sentence."""
 
     words: list[str]
@@ -62,25 +62,25 @@ def predict(
             _show(answer, opened, direction)
 
 
-def _answers(model: LanguageModel, words: list[str], direction: str | None, top: int) -> list[Answer]:
+def _answers(model: LanguageModel, words: list[str], direction: str | None, top: int) -> list[GapPrediction]:
     gaps = [place for place, word in enumerate(words) if GAP.fullmatch(word)]
     if not gaps and direction == "backward":
-        return [Answer(["___", *words], 0, model.predict_previous(words, top))]
+        return [GapPrediction(["___", *words], 0, model.predict_previous(words, top))]
     if not gaps:
-        return [Answer([*words, "___"], len(words), model.predict_next(words, top))]
+        return [GapPrediction([*words, "___"], len(words), model.predict_next(words, top))]
     if direction == "forward":
-        return [Answer(words, gap, model.predict_next(words[:gap], top)) for gap in gaps]
+        return [GapPrediction(words, gap, model.predict_next(words[:gap], top)) for gap in gaps]
     if direction == "backward":
-        return [Answer(words, gap, model.predict_previous(words[gap + 1 :], top)) for gap in gaps]
-    return [Answer(words, gap, model.substitutes(words, gap, top)) for gap in gaps]
+        return [GapPrediction(words, gap, model.predict_previous(words[gap + 1 :], top)) for gap in gaps]
+    return [GapPrediction(words, gap, model.substitutes(words, gap, top)) for gap in gaps]
 
 
-def _as_json(answer: Answer) -> dict[str, object]:
+def _as_json(answer: GapPrediction) -> dict[str, object]:
     found = [{"word": word, "probability": probability} for word, probability in answer.found]
     return {"words": answer.words, "position": answer.position, "found": found}
 
 
-def _show(answer: Answer, model: LanguageModel, direction: str | None) -> None:
+def _show(answer: GapPrediction, model: LanguageModel, direction: str | None) -> None:
     ends = {model.vocabulary.bos: "the sentence begins", model.vocabulary.eos: "the sentence ends"}
     rows = [(f"{word} ({ends[word]})" if word in ends else word, decimals(share, 4)) for word, share in answer.found]
     before, after = answer.words[: answer.position], answer.words[answer.position + 1 :]

@@ -10,8 +10,8 @@ import typer
 from polyseme.cli.output import DeviceOption, working
 
 if TYPE_CHECKING:
-    from polyseme.report.measure.subject import Subject
-    from polyseme.report.run import Report, Step
+    from polyseme.report.measure.model_under_test import ModelUnderTest
+    from polyseme.report.run import Report, ReportStep
 
 
 def report(
@@ -82,15 +82,15 @@ def _different(models: list[str]) -> list[str]:
     return list(by_place.values())
 
 
-def _open(model: str, device: str) -> Subject:
+def _open(model: str, device: str) -> ModelUnderTest:
     from polyseme.loading import load
-    from polyseme.report.measure.subject import Subject
+    from polyseme.report.measure.model_under_test import ModelUnderTest
 
     with working(f"opening {model}"):
-        return Subject(load(model, device=device), model, device)
+        return ModelUnderTest(load(model, device=device), model, device)
 
 
-def _show(step: Step) -> None:
+def _show(step: ReportStep) -> None:
     done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
     typer.echo(
         f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True

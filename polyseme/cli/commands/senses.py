@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import CaseOption, CorpusOption, IndexOption, ModelOption, RawOption, Source, shown
+from polyseme.cli.corpus_source import (
+    CaseOption,
+    CorpusOption,
+    CorpusSource,
+    IndexOption,
+    ModelOption,
+    RawOption,
+    shown,
+)
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,
@@ -59,7 +67,7 @@ def senses(
     if plot and choice == "all":
         raise ConfigError("--plot draws one layer; give its number with --layer")
     require("sklearn.cluster", "analysis")  # before the text is read
-    source = Source(model, device, corpus, index, raw)
+    source = CorpusSource(model, device, corpus, index, raw)
     uses = source.of(word, match_case, limit)
     layers = uses.numbers if choice == "all" else [choice]
     results = [_cluster(uses, one, settings, choice == "all") for one in layers]

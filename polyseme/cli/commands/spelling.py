@@ -23,7 +23,7 @@ from polyseme.cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from polyseme.analysis.words.spelling import Answer, SpellingResult, SpellingScore
+    from polyseme.analysis.words.spelling import SpellingAnswer, SpellingResult, SpellingScore
 
 KINDS = {"forms": "regular forms of common words", "misspellings": "common words, one letter wrong"}
 SHOWN = 3  # examples of each sort, and neighbours of one
@@ -108,6 +108,6 @@ def _examples(score: SpellingScore, nearest: int) -> Iterator[str]:
             yield f"  {what}: {_line(answer)}"
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: SpellingAnswer) -> str:
     place = f"{answer.made.base} is number {answer.rank:,}"
     return f"{answer.made.word} ({place}): {', '.join(answer.nearest[:SHOWN])}"

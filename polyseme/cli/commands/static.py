@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyseme.cli.commands.info import info
-from polyseme.cli.corpora import RawOption, Text
-from polyseme.cli.output import JsonOption, SeedOption, check_outputs, decimals, show_table, write_json
+from polyseme.cli.corpus_source import RawOption, TextFiles
+from polyseme.cli.output import (
+    JsonOption,
+    SeedOption,
+    check_outputs,
+    decimals,
+    show_table,
+    working,
+    write_json,
+)
 
 if TYPE_CHECKING:
-    from polyseme.corpus.word2vec import Report, Word2VecSettings
+    from polyseme.corpus.word2vec import ProgressCallback, Word2VecSettings
 
 static = typer.Typer(
     help="Static vectors: train word2vec, look at a file.", no_args_is_help=True, rich_markup_mode=None
@@ -96,21 +104,21 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def several_times(inputs: Sequence[str], raw: bool) -> Iterator[Text]:
+def several_times(inputs: Sequence[str], raw: bool) -> Iterator[TextFiles]:
     """Text that can be gone through again and again; raw text is split once, and standard input kept, on the disk."""
     import tempfile
 
-    text = Text(inputs, raw)
+    text = TextFiles(inputs, raw)
     if not raw and "-" not in text.sources:
         yield text
         return
     with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
         path = Path(folder) / "sentences.txt"
         _keep(text, path)
-        yield Text([str(path)], raw=False)
+        yield TextFiles([str(path)], raw=False)
 
 
-def _keep(text: Text, path: Path) -> None:
+def _keep(text: TextFiles, path: Path) -> None:
     from polyseme.errors import OutputError, PolysemeError
 
     try:
@@ -125,7 +133,7 @@ def _keep(text: Text, path: Path) -> None:
         ) from error
 
 
-def _fit(text: Text, settings: Word2VecSettings, output: Path) -> int:
+def _fit(text: TextFiles, settings: Word2VecSettings, output: Path) -> int:
     import logging
 
     from polyseme.corpus.word2vec import fit_word2vec
@@ -140,7 +148,7 @@ def _fit(text: Text, settings: Word2VecSettings, output: Path) -> int:
 
 
 @contextmanager
-def _shown(epochs: int) -> Iterator[Report]:
+def _shown(epochs: int) -> Iterator[ProgressCallback]:
     """A line on the terminal that says how far a training is."""
     from rich.console import Console
 
@@ -155,7 +163,6 @@ def _shown(epochs: int) -> Iterator[Report]:
 
 def _open(vectors: Path):  # noqa: ANN202 - a StaticEncoder, which is not imported before it is needed
     from polyseme.backends.static import open_static
-    from polyseme.cli.output import working
 
     with working(f"opening {vectors}"):
         return open_static(vectors)

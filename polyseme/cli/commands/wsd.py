@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.corpora import counted
+from polyseme.cli.corpus_source import counted
 from polyseme.cli.output import (
     DeviceOption,
     JsonOption,

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from polyseme.errors import InputError
+from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths, expand
 from polyseme.training.doctor.examine import Examined, examine_piece, is_cropped
-from polyseme.training.processes import map_in_order, number_of_workers
 from polyseme.training.shards.sources import Inputs
 from polyseme.training.shards.units import HeldOutRule, cut_units, gather_pieces, read_lines
 from polyseme.training.shards.writer import WordCounts
@@ -77,7 +77,7 @@ def examine(paths: Paths, tokenized: bool = False, workers: int | None = None) -
     pieces = gather_pieces(cut_units(read_lines(inputs.training), HeldOutRule()))
     work = partial(examine_piece, tokenized=tokenized)
     tally = _Tally()
-    for examined in map_in_order(work, pieces, number_of_workers(workers, inputs.size)):
+    for examined in map_processes(work, pieces, number_of_workers(workers, inputs.size)):
         tally.add(examined)
     if not tally.amounts["words"]:
         raise InputError(f"there are no words in {', '.join(map(str, inputs.training[:3]))}; give a file with text")

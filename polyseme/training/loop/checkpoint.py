@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import replacing_folder
+from polyseme.files import atomic_folder
 from polyseme.formats.json_file import read_json
 
 VERSION = 1
@@ -28,7 +28,7 @@ class Checkpoint(NamedTuple):
 
 def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
     """Replace the folder; a run that is killed meanwhile finds the old one."""
-    with replacing_folder(folder) as place:
+    with atomic_folder(folder) as place:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
         try:
             save_file(tensors, place / "tensors.safetensors")

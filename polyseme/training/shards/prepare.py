@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
-from polyseme.files import replacing_folder
+from polyseme.files import atomic_folder
+from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths
-from polyseme.training.processes import map_in_order, number_of_workers
 from polyseme.training.shards.encode import Encoded, Reading, encode_piece
 from polyseme.training.shards.sources import Inputs
 from polyseme.training.shards.store import INDEX, LAYOUT, VOCABULARY, Shards
@@ -138,7 +138,7 @@ def prepare(
         yield _report(found, begun)
         return
     work = _Work(settings, inputs)
-    with replacing_folder(place) as unfinished:
+    with atomic_folder(place) as unfinished:
         writers = _Writers(unfinished, settings)
         for encoded in work.run(workers):
             writers.add(encoded)
@@ -160,7 +160,7 @@ class _Work:
     def run(self, workers: int | None) -> Iterator[Encoded]:
         reading = Reading(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
         count = number_of_workers(workers, self.inputs.size)
-        return map_in_order(partial(encode_piece, reading=reading), self._pieces(), count)
+        return map_processes(partial(encode_piece, reading=reading), self._pieces(), count)
 
     def _pieces(self) -> Iterator[Piece]:
         yield from gather_pieces(self._training_units())

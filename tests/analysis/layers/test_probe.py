@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from planted import OneLayer, Planted, noise
 
-from polyseme.analysis.layers import features
+from polyseme.analysis import layer_vectors
 from polyseme.analysis.layers.probe import JOINED, ProbeSettings, draw_probe, probe
 from polyseme.errors import ConfigError, InputError, OutputError
 from polyseme.text.conll import Labelled
@@ -101,14 +101,14 @@ def test_one_layer_is_one_row_and_one_choice_too():
 
 
 def test_features_too_large_for_memory_go_to_a_file(monkeypatch, result):
-    monkeypatch.setattr(features, "SMALL", 0)
+    monkeypatch.setattr(layer_vectors, "SMALL", 0)
     assert probe(Planted(plant), TRAIN, TEST) == result
 
 
 def test_a_full_disk_is_said_and_does_not_crash(monkeypatch):
-    monkeypatch.setattr(features, "SMALL", 0)
-    with pytest.raises(OutputError, match="TMPDIR says where to put them"):
-        features.on_disk(1 << 40, 1 << 10)
+    monkeypatch.setattr(layer_vectors, "SMALL", 0)
+    with pytest.raises(OutputError, match="set TMPDIR to a folder on another disk"):
+        layer_vectors.temporary_array(1 << 40, 1 << 10)
 
 
 def test_labels_that_training_does_not_have_count_as_wrong():

@@ -24,7 +24,7 @@ _ABSTRACT = ("ness", "ment", "tion", "sion", "ism", "ist", "ship", "hood", "ity"
 
 
 @dataclass(frozen=True)
-class MadeWord:
+class GeneratedWord:
     """A word that was made, the one it was made from, and by which rule."""
 
     word: str
@@ -119,12 +119,12 @@ RULES: dict[str, tuple[Belongs, Callable[[str], str | None]]] = {
 }
 
 
-def make_forms(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[MadeWord]:
+def generate_forms(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[GeneratedWord]:
     """So many forms of words, or as many as there are; each rule gives as many as the others while it has any."""
     lot = random.Random(f"forms {seed}")
     bases = _usable(bases)
     by_rule = [_forms(rule, lot.sample(bases, len(bases)), lists) for rule in RULES]
-    made: dict[str, MadeWord] = {}
+    made: dict[str, GeneratedWord] = {}
     while by_rule and len(made) < count:
         for rule in list(by_rule):
             one = next((form for form in rule if form.word not in made), None)
@@ -135,25 +135,25 @@ def make_forms(bases: Sequence[str], lists: WordLists, count: int, seed: int) ->
     return list(made.values())
 
 
-def _forms(rule: str, bases: Sequence[str], lists: WordLists) -> Iterator[MadeWord]:
+def _forms(rule: str, bases: Sequence[str], lists: WordLists) -> Iterator[GeneratedWord]:
     belongs, make = RULES[rule]
     for base in bases:
         if belongs(base, lists.telling) and (form := make(base)) and form not in lists.seen:
-            yield MadeWord(form, base, rule)
+            yield GeneratedWord(form, base, rule)
 
 
-def make_misspellings(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[MadeWord]:
+def generate_misspellings(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[GeneratedWord]:
     """So many misspellings, one of a word, or as many as there are words; the four edits are equally likely."""
     lot = random.Random(f"misspellings {seed}")
     bases = _usable(bases)
-    made: dict[str, MadeWord] = {}
+    made: dict[str, GeneratedWord] = {}
     for base in lot.sample(bases, len(bases)):
         if len(made) == count:
             break
         rule = lot.choice(tuple(_EDITS))
         word = _EDITS[rule](base, lot)
         if word not in lists.seen and word != base:
-            made.setdefault(word, MadeWord(word, base, rule))
+            made.setdefault(word, GeneratedWord(word, base, rule))
     return list(made.values())
 
 

@@ -22,7 +22,7 @@ _LITTLE = 1e-4
 _FLAT = 1e-6  # a feature that varies less than this, beside its size, is a constant
 
 
-class Joined:
+class JoinedLayers:
     """Arrays (rows, dim) side by side, joined block by block as they are read."""
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
@@ -33,11 +33,11 @@ class Joined:
         return np.concatenate([array[rows] for array in self._arrays], axis=1)
 
 
-Rows = np.ndarray | Joined  # features (rows, dim)
+Rows = np.ndarray | JoinedLayers  # features (rows, dim)
 
 
 @dataclass(frozen=True)
-class FitSettings:
+class LinearFitSettings:
     """How a classifier is fitted.
 
     Attributes:
@@ -54,7 +54,7 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
-class Standard:
+class Standardization:
     """Mean and deviation of each feature, which are taken off and divided by."""
 
     mean: Tensor
@@ -70,7 +70,7 @@ class Standard:
 class LinearClassifier:
     """Weights (dim, classes) of standardised features, and intercepts (classes)."""
 
-    standard: Standard
+    standard: Standardization
     weights: Tensor
     intercept: Tensor
     steps: int
@@ -85,9 +85,9 @@ class LinearClassifier:
 class LinearProblem:
     """Features made ready for any number of fits: measured once, whatever the classes are."""
 
-    def __init__(self, features: Rows, settings: FitSettings | None = None) -> None:
+    def __init__(self, features: Rows, settings: LinearFitSettings | None = None) -> None:
         self.features = features
-        self.settings = settings or FitSettings()
+        self.settings = settings or LinearFitSettings()
         self.standard = _measure(features, torch.device(self.settings.device))
         self.penalty = 1 / (self.settings.inverse_penalty * max(1, features.shape[0]))
         small = features.shape[0] * features.shape[1] <= HELD
@@ -143,7 +143,7 @@ def _loss(
     return loss / done, slope / done, slope_of_intercept / done
 
 
-def _measure(features: Rows, device: torch.device) -> Standard:
+def _measure(features: Rows, device: torch.device) -> Standardization:
     """A feature that never varies is left as wide as it is."""
     rows, dim = features.shape
     total, squares = (torch.zeros(dim, dtype=torch.float64, device=device) for _ in range(2))
@@ -154,7 +154,7 @@ def _measure(features: Rows, device: torch.device) -> Standard:
         squares += (block - mean.float()).square_().sum(dim=0, dtype=torch.float64)
     deviation = (squares / rows).sqrt()
     flat = deviation <= _FLAT * mean.abs().clamp(min=_FLAT)
-    return Standard(mean.float(), torch.where(flat, torch.ones_like(deviation), deviation).float())
+    return Standardization(mean.float(), torch.where(flat, torch.ones_like(deviation), deviation).float())
 
 
 def _curvature_root(blocks: Iterator[Tensor], shape: tuple[int, ...], penalty: float) -> Tensor:

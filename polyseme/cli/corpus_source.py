@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
-from polyseme.cli.output import MODELS, open_embedder
+from polyseme.cli.output import MODELS, Progress, open_embedder
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Worded(Protocol):
         ...
 
 
-class Text:
+class TextFiles:
     """Files of text as sentences, which can be read several times."""
 
     def __init__(self, paths: Sequence[str], raw: bool, limit: int | None = None) -> None:
@@ -61,7 +61,7 @@ class Text:
             raise ConfigError("- (standard input) can be read only once, and this reads a corpus twice; give a file")
 
 
-class Source:
+class CorpusSource:
     """Uses out of an index, a corpus or the bundled sentences, and the model that they are looked at with."""
 
     def __init__(self, model: str | None, device: str, corpus: list[str] | None, index: Path | None, raw: bool) -> None:
@@ -71,8 +71,7 @@ class Source:
         if corpus and index:
             raise ConfigError("--corpus and --index both say where to look; give one of them")
         self.index = Index(index) if index else None
-        self.text = Text(corpus, raw) if corpus else bundled_sentences()
-        self.bundled = not corpus and not index
+        self.text = TextFiles(corpus, raw) if corpus else bundled_sentences()
         self.encoder = open_embedder(model or (self.index.origin.path if self.index else None), device)
         if self.index:
             self.index.check(self.encoder)
@@ -91,7 +90,7 @@ class Source:
 
         if self.index:
             return self.index.uses
-        if isinstance(self.text, Text):
+        if isinstance(self.text, TextFiles):
             raise ConfigError(
                 "--all-words searches every word of a corpus; index it first: polyseme index CORPUS -o DIR"
             )
@@ -100,8 +99,6 @@ class Source:
 
 def counted(items: Iterable[Item]) -> Iterator[Item]:
     """The same, with a line on the terminal that says how far it is."""
-    from polyseme.cli.progress import Progress
-
     with Progress(0) as progress:
         for item in items:
             yield item

@@ -7,29 +7,15 @@ from collections.abc import Sequence
 from polyseme.analysis.senses.wic import read_wic, wic
 from polyseme.analysis.words.similarity import read_pairs, similarity
 from polyseme.embedding.layers import STRATEGIES
-from polyseme.report.claims.fitted_tasks import TASKS, made_with
+from polyseme.report.claim import Claim, Findings
 from polyseme.report.measure.grammar import GRAMMAR
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import SENSES
 from polyseme.report.measure.sentiment import SENTIMENT
-from polyseme.report.measure.sizes import Sizes
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.measure.task_results import difference, mean
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    UNTESTED,
-    Block,
-    Claim,
-    Findings,
-    Part,
-    Picture,
-    Rule,
-    Table,
-    Text,
-    Told,
-)
+from polyseme.report.measure.task_results import TASKS, difference, mean
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, Figure, Paragraph, PassRule, Table, Verdict
 from polyseme.report.page.drawing import Bar, bars
 
 SETS = {"WordSim-353": "EN-WS-353-ALL.txt", "SimLex-999": "EN-SIMLEX-999.txt", "MEN": "EN-MEN-TR-3k.txt"}
@@ -37,7 +23,7 @@ WIC = ("wic/train.data.txt", "wic/dev.data.txt")
 LAST = "last"
 
 
-def measure_size(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_size(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """What it takes to hold the model."""
     encoder = subject.encoder
     return {
@@ -48,81 +34,81 @@ def measure_size(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-def measure_similarity(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_similarity(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Spearman's correlation with people's ratings, all pairs, by layer."""
     sets = {name: read_pairs(data[f"similarity/{file}"]) for name, file in SETS.items()}
     result = similarity(subject.encoder, sets)
-    found: Found = {name: {} for name in SETS}
+    found: Results = {name: {} for name in SETS}
     for row in result.rows:
         found[row.name][str(row.layer)] = row.spearman_all
     return found
 
 
-def measure_wic(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_wic(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Word in context by a threshold on the cosine, by layer."""
     train, test = (read_wic(data[name]) for name in WIC)
     result = wic(subject.encoder, train[: sizes.pairs], test)
     return {"train": result.train, "test": result.test, "accuracy": {str(r.layer): r.accuracy for r in result.layers}}
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when some other way of choosing layers beats the last one."""
-    fitted = findings.found.get(TASKS, {}).get("scores", {}).get("wnut17", {})
+    fitted = findings.results.get(TASKS, {}).get("scores", {}).get("wnut17", {})
     taggers = {name: fitted[f"bert-{name}"] for name in STRATEGIES if fitted.get(f"bert-{name}")}
     if len(taggers) > 2 and LAST in taggers:
-        return _tell_fitted(findings, taggers)
-    names = findings.found.get("names")
+        return _judge_fitted(findings, taggers)
+    names = findings.results.get("names")
     if not names:
-        return Told(UNTESTED, findings.why("names"), (findings.again(10),))
+        return Verdict(UNTESTED, findings.why_missing("names"), (findings.rerun(10),))
     ways = {name: names["f1"][name] for name in STRATEGIES if name in names["f1"]}
     if len(ways) < 3 or LAST not in ways:
-        return Told(
+        return Verdict(
             UNTESTED,
             "The claim is about the many layers of a transformer; this model stands in the table for comparison.",
         )
     best = max(ways, key=ways.__getitem__)
     sure = best != LAST and _above(names["difference"], best)
-    because = f"Best is *{best}* with F1 {100 * ways[best]:.1f}; the last layer gives {100 * ways[LAST]:.1f}."
+    reason = f"Best is *{best}* with F1 {100 * ways[best]:.1f}; the last layer gives {100 * ways[LAST]:.1f}."
     rows = [Bar(name, 100 * value, colour=1 if name == LAST else 0) for name, value in ways.items()]
-    return Told(
+    return Verdict(
         HELD if sure else FAILED,
-        because,
+        reason,
         (
-            Rule(
+            PassRule(
                 "the best of the BERT paper's six ways to make features is not the last layer, and beats it beyond "
                 "luck "
                 "(95 % interval of the difference in F1 over sentences drawn again)."
             ),
-            Picture(
+            Figure(
                 bars(rows, 100 * max(0.1, 1.15 * max(ways.values())), " %"),
                 f"F1 of names in WNUT-17 by a linear probe; {names['train']:,} sentences to learn from, "
                 f"{names['test']:,} to measure on. Weighted sums have even weights here.",
             ),
-            findings.again(10),
+            findings.rerun(10),
         ),
     )
 
 
-def _tell_fitted(findings: Findings, taggers: dict[str, list[float]]) -> Told:
+def _judge_fitted(findings: Findings, taggers: dict[str, list[float]]) -> Verdict:
     """The same by fitted taggers, where they are stored; they decide rather than a probe."""
     best = max(taggers, key=lambda name: mean(taggers[name]))
     gain, error = difference(taggers[best], taggers[LAST])
-    because = f"Best is *{best}* with F1 {mean(taggers[best]):.1f}; the last layer gives {mean(taggers[LAST]):.1f}."
+    reason = f"Best is *{best}* with F1 {mean(taggers[best]):.1f}; the last layer gives {mean(taggers[LAST]):.1f}."
     rows = [Bar(name, mean(scores), colour=1 if name == LAST else 0) for name, scores in taggers.items()]
     blocks: list[Block] = [
-        Rule(
+        PassRule(
             "the best of the BERT paper's six ways to make features is not the last layer, and its fitted taggers beat "
             "that by more than twice the standard error over seeds."
         ),
-        Picture(
+        Figure(
             bars(rows, 1.15 * max(1.0, mean(taggers[best])), " %"),
             "F1 of taggers of names in WNUT-17, means over seeds.",
         ),
     ]
-    return Told(HELD if best != LAST and gain > 2 * error else FAILED, because, (*blocks, *made_with(findings)))
+    return Verdict(HELD if best != LAST and gain > 2 * error else FAILED, reason, (*blocks, *findings.task_command()))
 
 
-def tell_all(findings: Sequence[Findings]) -> tuple[Block, ...]:
+def compare(findings: Sequence[Findings]) -> tuple[Block, ...]:
     """All models in one table; the best layer of each in every test."""
     columns = {
         "parts of speech": lambda f: _best(f, "grammar", "upos", "accuracy"),
@@ -142,7 +128,7 @@ def tell_all(findings: Sequence[Findings]) -> tuple[Block, ...]:
         "ratings, "
         "mean of three sets, × 100; MB on disk. Words per second differ from run to run: they stand in timings.json.",
     )
-    more = Text(
+    more = Paragraph(
         "To see others beside it, name them in the same command: a transformer's folder (MiniLM, MPNet), GloVe's text "
         "file, "
         "word2vec vectors trained on your text (`polyseme static fit`), vectors distilled from this model (`polyseme "
@@ -151,9 +137,9 @@ def tell_all(findings: Sequence[Findings]) -> tuple[Block, ...]:
     return (table, more) if len(findings) == 1 else (table,)
 
 
-SIZE = Part("size", measure_size)
-SIMILARITY = Part("similarity", measure_similarity, tuple(f"similarity/{file}" for file in SETS.values()))
-WIC_PART = Part("wic", measure_wic, (*WIC, *(name.replace("data", "gold") for name in WIC)), ("pairs",))
+SIZE = Measurement("size", measure_size)
+SIMILARITY = Measurement("similarity", measure_similarity, tuple(f"similarity/{file}" for file in SETS.values()))
+WIC_PART = Measurement("wic", measure_wic, (*WIC, *(name.replace("data", "gold") for name in WIC)), ("pairs",))
 CLAIM = Claim(
     10,
     "A transformer's last layer is not its best",
@@ -161,8 +147,8 @@ CLAIM = Claim(
     "last. Below it, "
     "all models of this report side by side.",
     (NAMES, GRAMMAR, SENSES, SENTIMENT, WIC_PART, SIMILARITY, SIZE),
-    tell,
-    tell_all,
+    judge,
+    compare,
     hint="Transformers are the kind of model that came after ELMo, such as BERT.",
 )
 
@@ -174,7 +160,7 @@ def _above(differences: dict[str, list[float]], best: str) -> bool:
 
 
 def _best(findings: Findings, part: str, *keys: str) -> str:
-    values = findings.found.get(part)
+    values = findings.results.get(part)
     for key in keys:
         values = values[key] if values else None
     layers = [value for name, value in (values or {}).items() if name.isdigit() and value is not None]
@@ -182,7 +168,7 @@ def _best(findings: Findings, part: str, *keys: str) -> str:
 
 
 def _similarity(findings: Findings) -> str:
-    found = findings.found.get("similarity")
+    found = findings.results.get("similarity")
     if not found:
         return "–"
     layers = next(iter(found.values()))
@@ -192,5 +178,5 @@ def _similarity(findings: Findings) -> str:
 
 
 def _megabytes(findings: Findings) -> str:
-    size = findings.found.get("size", {}).get("bytes")
+    size = findings.results.get("size", {}).get("bytes")
     return f"{size / 1e6:,.0f}" if size else "–"

@@ -10,23 +10,20 @@ import numpy as np
 from polyseme.analysis.layers.geometry import GeometrySettings, geometry
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place
 from polyseme.formats.vectors.search import unit
+from polyseme.report.claim import Claim, Findings
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.separation import SEPARATION
-from polyseme.report.measure.sizes import Sizes
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
 from polyseme.report.page.content import (
     FAILED,
     HELD,
     Block,
-    Claim,
-    Findings,
-    Groups,
-    Part,
-    Picture,
-    Rule,
+    ExampleGroups,
+    Figure,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
+    Verdict,
     percent,
 )
 from polyseme.report.page.drawing import lines
@@ -60,9 +57,9 @@ MOST_LAYERS = 4  # that a table has room for
 SAME, NEAR = 0.99999, 0.55  # a cosine above which vectors are the same; a separation that random weights do not reach
 
 
-def measure_classics(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_classics(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Cosines of a word's uses within a sense and across, for every layer."""
-    found: Found = {}
+    found: Results = {}
     for word, senses in CLASSICS.items():
         sentences = [tuple(sentence.split()) for sense in senses for sentence in sense]
         uses = embed_uses(subject.encoder, [Use(words, find_place(words, word)) for words in sentences])
@@ -76,7 +73,7 @@ def measure_classics(subject: Subject, data: Data, sizes: Sizes) -> Found:
     return found
 
 
-def measure_geometry(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_geometry(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Self-similarity by layer over the sentences that ship with the package."""
     result = geometry(subject.encoder, bundled_sentences(), GeometrySettings(min_uses=5, seed=sizes.seed))
     words = [word for word in result.words if word.word.isalpha()]
@@ -89,23 +86,23 @@ def measure_geometry(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when context changes vectors, the static one stays, and senses are set apart."""
-    classics, separation = findings.found.get("classics"), findings.found.get("separation")
+    classics, separation = findings.results.get("classics"), findings.results.get("separation")
     if not classics:
-        return Told("not tested here", findings.why("classics"), (findings.again(1),))
+        return Verdict("not tested here", findings.why_missing("classics"), (findings.rerun(1),))
     table = np.array(list(classics.values()))  # (words, layers, within and across)
     fixed, moved = bool((table[:, 0] > SAME).all()), bool(table.shape[1] > 1 and (table[:, -1, 1] < SAME).all())
     if table.shape[1] == 1:
-        return Told(
+        return Verdict(
             FAILED,
             "It has one layer, and that gives a word the same vector in every sentence."
             if fixed
             else "It has one layer only, so there is no context-free one to compare with.",
-            (_rule(), *_classic_blocks(classics), findings.again(1)),
+            (_rule(), *_classic_blocks(classics), findings.rerun(1)),
         )
     apart, why = _apart(table, separation)
-    because = (
+    reason = (
         f"{'Layer 0 gives a word the same vector wherever it stands' if fixed else 'Even layer 0 knows the sentence'}, "
         f"{'and the layers above do not' if moved else 'and so do the layers above'}. {why}"
     )
@@ -114,14 +111,14 @@ def tell(findings: Findings) -> Told:
     if separation:
         blocks += _separation_blocks(separation)
     else:
-        blocks.append(Text(f"Senses in SemCor were not looked at. {findings.why('separation')}"))
-    if "geometry" in findings.found:
-        blocks += _geometry_blocks(findings.found["geometry"])
-    return Told(HELD if held else FAILED, because, (*blocks, findings.again(1)))
+        blocks.append(Paragraph(f"Senses in SemCor were not looked at. {findings.why_missing('separation')}"))
+    if "geometry" in findings.results:
+        blocks += _geometry_blocks(findings.results["geometry"])
+    return Verdict(HELD if held else FAILED, reason, (*blocks, findings.rerun(1)))
 
 
-CLASSIC = Part("classics", measure_classics)
-GEOMETRY = Part("geometry", measure_geometry, sizes=("seed",))
+CLASSIC = Measurement("classics", measure_classics)
+GEOMETRY = Measurement("geometry", measure_geometry, sizes=("seed",))
 CLAIM = Claim(
     1,
     "A word's vector depends on its sentence",
@@ -130,12 +127,12 @@ CLAIM = Claim(
     "up "
     "closer together than uses with different meanings.",
     (CLASSIC, SEPARATION, GEOMETRY),
-    tell,
+    judge,
 )
 
 
-def _rule() -> Rule:
-    return Rule(
+def _rule() -> PassRule:
+    return PassRule(
         "a word's vectors in the top layer, the last one, differ from sentence to sentence; and in SemCor, texts in "
         "which people marked what each word means, pairs of uses with the same sense are nearer than pairs with "
         "different senses: the 95 % interval of the share (the range that luck in the choice of words leaves open) "
@@ -144,7 +141,7 @@ def _rule() -> Rule:
     )
 
 
-def _apart(table: np.ndarray, separation: Found | None) -> tuple[bool, str]:
+def _apart(table: np.ndarray, separation: Results | None) -> tuple[bool, str]:
     """Whether senses are set apart, and a sentence on it."""
     if separation:
         mean, (low, high) = separation["mean"][-1], separation["interval"][-1]
@@ -176,8 +173,8 @@ def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
             "and in two with two meanings; a gap above zero is the right way."
             f"{' In layer 0, the spelling, all are the same.' if fixed else ''}",
         ),
-        Text(_ways(classics)),
-        Groups(
+        Paragraph(_ways(classics)),
+        ExampleGroups(
             "The sentences",
             tuple(
                 (
@@ -213,14 +210,14 @@ def _listed(words: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
-def _separation_blocks(separation: Found) -> list[Block]:
+def _separation_blocks(separation: Results) -> list[Block]:
     layers = [f"{number}" for number in range(len(separation["mean"]))]
     ranked = sorted(separation["words"], key=lambda row: (-row["area"][-1], row["word"]))
     chosen = [*ranked[:4], *ranked[-4:]] if len(ranked) > 8 else ranked
     means, band = ([100 * mean for mean in separation["mean"]], [(100 * a, 100 * b) for a, b in separation["interval"]])
     return [
-        Text("## Senses in SemCor"),
-        Picture(
+        Paragraph("## Senses in SemCor"),
+        Figure(
             lines({"mean, %": means}, layers, "layer", (40, 80), band),
             f"How often a pair of uses with one sense is nearer than a pair with two, over {len(ranked)} words of one "
             "spelling (50 % is chance); the band is the 95 % interval.",
@@ -238,11 +235,13 @@ def _separation_blocks(separation: Found) -> list[Block]:
             "The words that are told apart best, and those that are worst: how many sentences there are of each sense, "
             "and how often a pair goes the right way, in per cent.",
         ),
-        Groups("The word that is told apart best, in two sentences of each sense", _by_sense(separation["examples"])),
+        ExampleGroups(
+            "The word that is told apart best, in two sentences of each sense", _by_sense(separation["examples"])
+        ),
     ]
 
 
-def _by_sense(examples: list[Found]) -> tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]:
+def _by_sense(examples: list[Results]) -> tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]:
     senses = dict.fromkeys(each["sense"] for each in examples)
     return tuple(
         (
@@ -253,7 +252,7 @@ def _by_sense(examples: list[Found]) -> tuple[tuple[str, tuple[tuple[tuple[str, 
     )
 
 
-def _geometry_blocks(found: Found) -> list[Block]:
+def _geometry_blocks(found: Results) -> list[Block]:
     layers = [str(number) for number in range(len(found["layers"]))]
     series = {
         "the same word in two sentences, %": [100 * row[0] for row in found["layers"]],
@@ -263,13 +262,13 @@ def _geometry_blocks(found: Found) -> list[Block]:
         ", ".join(f"*{word}* {percent(value)}" for word, _, value in found[which]) for which in ("most", "least")
     )
     return [
-        Text("## How much the sentence changes a vector"),
-        Picture(
+        Paragraph("## How much the sentence changes a vector"),
+        Figure(
             lines(series, layers, "layer", (min(0.0, *map(min, series.values())), 100.0)),
             f"How alike they are on average, over {found['uses']:,} uses in the {found['sentences']} sentences that "
             "ship with polyseme.",
         ),
-        Text(
+        Paragraph(
             f"Words whose vectors change most in the top layer, with how alike their uses are: {most}. Least: {least}."
         ),
     ]

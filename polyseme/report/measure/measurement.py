@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
+
+Results = dict[str, Any]  # what a part found, as JSON holds it
 EVERYTHING = 1 << 40
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SampleSizes:
     """Bounds of every part. A set that is smaller is taken whole.
 
     Attributes:
@@ -38,12 +43,33 @@ class Sizes:
     seed: int = 0
 
 
-def quick() -> Sizes:
+def quick() -> SampleSizes:
     """A quarter of an hour on two cores, for a model of the small size."""
-    return Sizes()
+    return SampleSizes()
 
 
-def full() -> Sizes:
+def full() -> SampleSizes:
     """All of every set; hours."""
     every = EVERYTHING
-    return Sizes(every, every, every, every, 400, every, every, every, 5_000, 3_000)
+    return SampleSizes(every, every, every, every, 400, every, every, every, 5_000, 3_000)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Something that is measured once.
+
+    Attributes:
+        name: Of the part, and of its file in the store.
+        measure: What does it; raises `PolysemeError` where this model or this data do not allow it.
+        needs: Files below the folder of data, without which it cannot be done.
+        sizes: The names of the bounds in `SampleSizes` that it heeds.
+        head: Whether it looks at the language model's head, too.
+        uses: Files below the folder of data that it looks at where they are there.
+    """
+
+    name: str
+    measure: Callable[[ModelUnderTest, EvaluationData, SampleSizes], Results]
+    needs: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    head: bool = False
+    uses: tuple[str, ...] = ()

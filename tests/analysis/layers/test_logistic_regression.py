@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from polyseme.analysis.layers import linear
-from polyseme.analysis.layers.linear import FitSettings, Joined, LinearProblem
+from polyseme.analysis.layers import logistic_regression
+from polyseme.analysis.layers.logistic_regression import JoinedLayers, LinearFitSettings, LinearProblem
 
 
 def blobs(rows=1500, dim=12, classes=4, seed=0):
@@ -28,7 +28,7 @@ def test_agrees_with_scikit_learn_on_standardised_features(inverse_penalty):
     mean, deviation = features[train].mean(axis=0), features[train].std(axis=0)
     theirs = linear_model.LogisticRegression(C=inverse_penalty, max_iter=5000, tol=1e-8)
     theirs.fit(((features[train] - mean) / deviation).astype(np.float64), numbers[train])
-    ours = fit_linear(features[train], numbers[train], FitSettings(inverse_penalty, tolerance=1e-6))
+    ours = fit_linear(features[train], numbers[train], LinearFitSettings(inverse_penalty, tolerance=1e-6))
     weights = ours.weights.numpy()
     np.testing.assert_allclose(weights - weights.mean(axis=1, keepdims=True), theirs.coef_.T, rtol=5e-3, atol=5e-3)
     agreement = (ours.predict(features[test]) == theirs.predict((features[test] - mean) / deviation)).mean()
@@ -44,14 +44,14 @@ def test_two_classes_are_told_apart_too():
 def test_the_size_of_blocks_changes_nothing(monkeypatch, held):
     features, numbers = blobs()
     whole = fit_linear(features, numbers)
-    monkeypatch.setattr(linear, "BLOCK", 12 * 70)
-    monkeypatch.setattr(linear, "HELD", held)
+    monkeypatch.setattr(logistic_regression, "BLOCK", 12 * 70)
+    monkeypatch.setattr(logistic_regression, "HELD", held)
     np.testing.assert_allclose(fit_linear(features, numbers).weights, whole.weights, rtol=0.02, atol=1e-4)
 
 
 def test_layers_side_by_side_are_one_wide_layer():
     features, numbers = blobs()
-    joined = fit_linear(Joined([features[:, :5], features[:, 5:]]), numbers)
+    joined = fit_linear(JoinedLayers([features[:, :5], features[:, 5:]]), numbers)
     np.testing.assert_array_equal(joined.weights, fit_linear(features, numbers).weights)
 
 

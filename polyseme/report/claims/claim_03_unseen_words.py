@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from polyseme.analysis.words.spelling import Answer, SpellingSettings, known_words, spelling
+from polyseme.analysis.words.spelling import SpellingAnswer, SpellingSettings, known_words, spelling
 from polyseme.errors import PolysemeError
+from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.language_model import WIKITEXT
-from polyseme.report.measure.sizes import Sizes
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    Block,
-    Claim,
-    Command,
-    Findings,
-    Part,
-    Picture,
-    Rule,
-    Table,
-    Told,
-    missing_told,
-)
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
+from polyseme.report.page.content import FAILED, HELD, Block, Command, Figure, PassRule, Table, Verdict
 from polyseme.report.page.drawing import Bar, bars
 from polyseme.text.corpus import open_text
 
@@ -32,7 +19,7 @@ ENOUGH = 0.5
 SHOWN = 5
 
 
-def measure_unseen(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_unseen(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Words made by rule, and whether the word that they were made of is among the ten nearest."""
     words, source = _words(subject, data)
     settings = SpellingSettings(count=sizes.misspelt, seed=sizes.seed)
@@ -56,13 +43,13 @@ def measure_unseen(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when most made words are traced back."""
-    found = findings.found.get("unseen")
+    found = findings.results.get("unseen")
     if not found:
-        return missing_told(findings, ["unseen"], (findings.again(3),))
+        return not_tested(findings, ["unseen"], (findings.rerun(3),))
     plain = [score for score in found["scores"] if score["metric"] == "cosine"]
-    because = " ".join(
+    reason = " ".join(
         f"Of {score['count']} {KINDS[score['kind']]}, {100 * score['share']:.0f} % lead back to their word."
         for score in plain
     )
@@ -77,13 +64,13 @@ def tell(findings: Findings) -> Told:
         for score in found["scores"]
     ]
     blocks: list[Block] = [
-        Rule(
+        PassRule(
             f"for inflections and for misspellings alike, the word they were made of is among the {found['nearest']} "
             f"nearest of {found['among']:,} common words in more than half the cases (lower end of the 95 % "
             "interval), by "
             "plain cosine of layer 0."
         ),
-        Picture(
+        Figure(
             bars(rows, 100, " %", 50),
             f"Shares traced back, with 95 % intervals, among {found['words']}. *Whitened*: after every direction of "
             "the "
@@ -91,14 +78,14 @@ def tell(findings: Findings) -> Told:
         ),
     ]
     blocks += [_table(score) for score in plain]
-    again = findings.again(3)
+    again = findings.rerun(3)
     if found["words"] == OWN:
         limit = f" --count {max(score['count'] for score in plain)}"
         again = Command(f"polyseme spelling {findings.model}{limit}")
-    return Told(HELD if held else FAILED, because, (*blocks, again))
+    return Verdict(HELD if held else FAILED, reason, (*blocks, again))
 
 
-UNSEEN = Part("unseen", measure_unseen, sizes=("misspelt", "seed"), head=True, uses=(WIKITEXT,))
+UNSEEN = Measurement("unseen", measure_unseen, sizes=("misspelt", "seed"), head=True, uses=(WIKITEXT,))
 CLAIM = Claim(
     3,
     "No word is out of vocabulary",
@@ -108,13 +95,13 @@ CLAIM = Claim(
     "*hazuy* "
     "are made of *hazy*, and the word they came from should be nearby.",
     (UNSEEN,),
-    tell,
+    judge,
     hint="Every word gets a vector that makes sense, also a new or a misspelt one.",
 )
 OWN = "the commonest words that the model itself lists"
 
 
-def _words(subject: Subject, data: Data) -> tuple[list[str], str]:
+def _words(subject: ModelUnderTest, data: EvaluationData) -> tuple[list[str], str]:
     """The model's own words, the commonest first; of a model that has no list, those of WikiText's valid set."""
     try:
         return known_words(subject.place, subject.encoder), OWN
@@ -125,7 +112,7 @@ def _words(subject: Subject, data: Data) -> tuple[list[str], str]:
         return words, "the commonest words of WikiText-103's valid set"
 
 
-def _example(answer: Answer) -> list[object]:
+def _example(answer: SpellingAnswer) -> list[object]:
     return [answer.made.word, answer.made.base, list(answer.nearest[:4]), answer.rank]
 
 

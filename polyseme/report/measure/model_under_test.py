@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
 
 
-class Subject:
+class ModelUnderTest:
     """A model: its encoder, who it is, and its language model's head where it has one.
 
     Args:
@@ -79,7 +79,7 @@ class Subject:
         return digest.hexdigest()
 
 
-class Data:
+class EvaluationData:
     """A folder of labelled sets: ``pos-ud-ewt``, ``ner-wnut17``, ``wsd`` and so on; or none at all."""
 
     def __init__(self, folder: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.grammar import GRAMMAR
 from polyseme.report.measure.language_model import GAPS
 from polyseme.report.measure.names import NAMES
@@ -12,16 +13,13 @@ from polyseme.report.page.content import (
     HELD,
     UNTESTED,
     Block,
-    Claim,
-    Findings,
-    Picture,
-    Quotes,
-    Rule,
+    ExampleSentences,
+    Figure,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
+    Verdict,
     capital,
-    missing_told,
 )
 from polyseme.report.page.drawing import Bar, bars
 
@@ -34,14 +32,14 @@ NAMED = {
 Test = tuple[str, dict[str, float], bool]  # what was asked, shares by view, whether both is surely best
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when both beat either alone, with no more numbers than one of them has."""
     tests = _tests(findings)
-    gaps = findings.found.get("gaps")
+    gaps = findings.results.get("gaps")
     if not tests and not gaps:
-        if "grammar" in findings.found or "names" in findings.found:
-            return Told(UNTESTED, "This model does not read in two separate directions.", (findings.again(8),))
-        return missing_told(findings, ["grammar", "names", "gaps"], (findings.again(8),))
+        if "grammar" in findings.results or "names" in findings.results:
+            return Verdict(UNTESTED, "This model does not read in two separate directions.", (findings.rerun(8),))
+        return not_tested(findings, ["grammar", "names", "gaps"], (findings.rerun(8),))
     good = [name for name, _, sure in tests if sure]
     said = [
         f"Both directions together beat either alone, with as many numbers, in {len(good)} of {len(tests)} probes"
@@ -59,15 +57,15 @@ def tell(findings: Findings) -> Told:
     if tests and not context_helps(findings):
         said.insert(0, "Reading the sentence does not help this model at parts of speech, in whichever direction.")
     blocks: list[Block] = [
-        Rule(
+        PassRule(
             "in most of the probes, half the numbers of both directions, so as many as one direction has, beat each "
             f"direction alone beyond luck (sign test with p below {SURE:g}, for names the 95 % interval), and the "
             "sentence helps at all. Where only gaps could be tried: both beat each alone in them."
         )
     ]
     blocks += [_figure(test) for test in tests]
-    blocks += _gap_blocks(gaps) if gaps else [Text(findings.why("gaps"))]
-    return Told(HELD if held else FAILED, " ".join(filter(None, said)), (*blocks, findings.again(8)))
+    blocks += _gap_blocks(gaps) if gaps else [Paragraph(findings.why_missing("gaps"))]
+    return Verdict(HELD if held else FAILED, " ".join(filter(None, said)), (*blocks, findings.rerun(8)))
 
 
 CLAIM = Claim(
@@ -76,14 +74,14 @@ CLAIM = Claim(
     "One half of the model reads from left to right, the other from right to left, and their numbers are laid side by "
     "side. A word's meaning may hang on what comes after it as much as on what came before.",
     (GRAMMAR, NAMES, GAPS),
-    tell,
+    judge,
     hint="It reads from left to right and from right to left.",
 )
 
 
 def context_helps(findings: Findings) -> bool:
     """Whether a layer that reads the sentence surely beats layer 0 at parts of speech, where that was asked."""
-    part = findings.found.get("grammar", {}).get("upos")
+    part = findings.results.get("grammar", {}).get("upos")
     if not part:
         return True
     layers = [name for name in part["accuracy"] if name.isdigit() and name != "0"]
@@ -92,7 +90,7 @@ def context_helps(findings: Findings) -> bool:
 
 def _tests(findings: Findings) -> list[Test]:
     tests: list[Test] = []
-    grammar, names = findings.found.get("grammar"), findings.found.get("names")
+    grammar, names = findings.results.get("grammar"), findings.results.get("names")
     for column, name in (("upos", "parts of speech"), ("deprel", "roles in the sentence")):
         if grammar and BOTH in grammar[column]["accuracy"]:
             shares, p = grammar[column]["accuracy"], grammar[column]["p"]
@@ -104,11 +102,11 @@ def _tests(findings: Findings) -> list[Test]:
     return tests
 
 
-def _figure(test: Test) -> Picture:
+def _figure(test: Test) -> Figure:
     name, shares, sure = test
     rows = [Bar(label, 100 * shares[view], colour=0 if view in (BOTH, HALF) else 4) for view, label in NAMED.items()]
     beyond = "beyond luck" if sure else "not beyond luck"
-    return Picture(
+    return Figure(
         bars(rows, 100, " %"),
         f"{capital(name)}, by a linear probe on the layers above the spelling; {beyond}.",
     )
@@ -132,11 +130,11 @@ def _gap_blocks(gaps: dict) -> list[Block]:
         for each in gaps["examples"]
     )
     return [
-        Text("## A word for a gap"),
+        Paragraph("## A word for a gap"),
         Table(
             ("", "right at once, %", "mean 1/rank"),
             rows,
             f"{gaps['gaps']} words left out of the bundled sentences, one a sentence.",
         ),
-        *([Quotes("What it puts there", quotes)] if quotes else []),
+        *([ExampleSentences("What it puts there", quotes)] if quotes else []),
     ]

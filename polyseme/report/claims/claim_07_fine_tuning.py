@@ -6,31 +6,29 @@ import json
 from pathlib import Path
 
 from polyseme.errors import ConfigError
-from polyseme.report.claims.fitted_tasks import TASKS, made_with
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.task_results import MIXED, TUNED, difference, shown, title
+from polyseme.report.claim import Claim, Findings
+from polyseme.report.measure.measurement import Results
+from polyseme.report.measure.task_results import MIXED, TASKS, TUNED, difference, shown, title
 from polyseme.report.page.content import (
     FAILED,
     HELD,
     UNTESTED,
     Block,
-    Claim,
     Command,
-    Findings,
-    Rule,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
+    Verdict,
     capital,
 )
 
 FROZEN = {"fine-tuned": "bert-weighted-sum-all", "elmo-fine-tuned": MIXED}
 ENOUGH = 0.95  # of the perplexity before, which it must fall below
 
-Outcome = tuple[bool, str, list[Block]]  # whether it held, why, and what is shown
+Finding = tuple[bool, str, list[Block]]  # whether it held, why, and what is shown
 
 
-def read_tuning(path: Path) -> Found:
+def read_tuning(path: Path) -> Results:
     """Perplexities before and after `polyseme train --from`, by text, out of the ``training.json`` that it left."""
     try:
         evaluations = json.loads((path / "training.json").read_text("utf-8"))["evaluations"]
@@ -49,7 +47,7 @@ def read_tuning(path: Path) -> Found:
     return found
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when fine-tuning helps in whichever way could be tested."""
     held, said, blocks = [], [], []
     for outcome in (_tasks(findings), _domain(findings)):
@@ -58,15 +56,15 @@ def tell(findings: Findings) -> Told:
             said.append(outcome[1])
             blocks += outcome[2]
     if not held:
-        reason = findings.why(TASKS) or "The stored results hold no fits in which this model was fine-tuned."
-        return Told(UNTESTED, f"{reason} {findings.why(TUNED)}".strip(), made_with(findings))
-    rule = Rule(
+        reason = findings.why_missing(TASKS) or "The stored results hold no fits in which this model was fine-tuned."
+        return Verdict(UNTESTED, f"{reason} {findings.why_missing(TUNED)}".strip(), findings.task_command())
+    rule = PassRule(
         "in fitted tasks the fine-tuned model scores higher than the frozen one by more than twice the standard error "
         "over "
         "seeds in at least one, and lower by as much in none; and a model that was tuned on text of a domain is less "
         "surprised by unseen text of it, its perplexity falling by 5 % or more. What was not tried does not count."
     )
-    return Told(HELD if all(held) else FAILED, " ".join(said), (rule, *blocks))
+    return Verdict(HELD if all(held) else FAILED, " ".join(said), (rule, *blocks))
 
 
 CLAIM = Claim(
@@ -75,13 +73,13 @@ CLAIM = Claim(
     "The model can be left as it is while a task learns on top of it (frozen), or be changed along with the task "
     "(fine-tuned). It can also go on reading, in the field that it is to be used in, before anybody gives it a task.",
     (),
-    tell,
+    judge,
     hint="Fine-tuned, the model goes on learning along with its task; frozen, it stays as it is.",
 )
 
 
-def _tasks(findings: Findings) -> Outcome | None:
-    scores = findings.found.get(TASKS, {}).get("scores", {})
+def _tasks(findings: Findings) -> Finding | None:
+    scores = findings.results.get(TASKS, {}).get("scores", {})
     pairs = {
         (task, tuned): (rows[tuned], rows[frozen])
         for task, rows in scores.items()
@@ -93,7 +91,7 @@ def _tasks(findings: Findings) -> Outcome | None:
     gains = {key: difference(*pair) for key, pair in pairs.items()}
     wins = [key for key, (gain, error) in gains.items() if gain > 2 * error]
     losses = [key for key, (gain, error) in gains.items() if gain < -2 * error]
-    because = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for (task, _), (gain, _) in gains.items())
+    reason = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for (task, _), (gain, _) in gains.items())
     table = Table(
         ("task", "frozen", "fine-tuned", "difference"),
         tuple(
@@ -102,18 +100,18 @@ def _tasks(findings: Findings) -> Outcome | None:
         ),
         "Mean ± deviation over seeds.",
     )
-    return bool(wins) and not losses, because, [table, *made_with(findings)]
+    return bool(wins) and not losses, reason, [table, *findings.task_command()]
 
 
-def _domain(findings: Findings) -> Outcome | None:
+def _domain(findings: Findings) -> Finding | None:
     """Of this model if it was tuned from another; else of one that was tuned from it, for which tasks were fitted."""
-    tasks = findings.found.get(TASKS, {})
-    own = findings.found.get(TUNED)
+    tasks = findings.results.get(TASKS, {})
+    own = findings.results.get(TUNED)
     found = own or tasks.get("perplexities")
     if not found:
         return None
     before, after = found.get("held-out", next(iter(found.values())))
-    because = f"Tuned on its domain, the perplexity of unseen text there went from {before:,.1f} to {after:,.1f}."
+    reason = f"Tuned on its domain, the perplexity of unseen text there went from {before:,.1f} to {after:,.1f}."
     perplexities = Table(
         ("text", "before", "after", "change"),
         tuple(
@@ -129,12 +127,12 @@ def _domain(findings: Findings) -> Outcome | None:
     )
     tuned, first = (findings.model, "MODEL") if own else ("TUNED", findings.model)
     again = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL", "")
-    blocks = [perplexities, Text("Measured when the model was tuned; made with:"), again]
-    return after < ENOUGH * before, because, [*blocks, *([] if own else _tuned_scores(tasks["scores"]))]
+    blocks = [perplexities, Paragraph("Measured when the model was tuned; made with:"), again]
+    return after < ENOUGH * before, reason, [*blocks, *([] if own else _tuned_scores(tasks["scores"]))]
 
 
 def _tuned_scores(scores: dict[str, dict[str, list[float]]]) -> list[Block]:
-    """What the tasks gained by it; told, not judged."""
+    """What the tasks gained by it; verdict, not judged."""
     pairs = {task: (rows[MIXED], rows[TUNED]) for task, rows in scores.items() if rows.get(MIXED) and rows.get(TUNED)}
     rows = tuple(
         (title(task), shown(before), shown(after), f"{difference(after, before)[0]:+.1f}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import INVENTORY, SEMCOR, SENSES, TESTS
@@ -14,16 +15,13 @@ from polyseme.report.page.content import (
     HELD,
     UNTESTED,
     Block,
-    Claim,
     Command,
-    Findings,
-    Picture,
-    Quotes,
-    Rule,
+    ExampleSentences,
+    Figure,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
-    missing_told,
+    Verdict,
 )
 from polyseme.report.page.drawing import lines
 
@@ -43,7 +41,7 @@ class Test:
 
 def collect(findings: Findings) -> list[Test]:
     """The tests that were done."""
-    found, tests = findings.found, []
+    found, tests = findings.results, []
     if "grammar" in found:
         for column, name in (("upos", "parts of speech"), ("deprel", "roles in the sentence")):
             part = found["grammar"][column]
@@ -57,36 +55,36 @@ def collect(findings: Findings) -> list[Test]:
     return tests
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when both halves of the claim did."""
     tests = collect(findings)
     if not tests:
-        return missing_told(findings, [part.name for part in PARTS], (findings.again(4),))
+        return not_tested(findings, [part.name for part in PARTS], (findings.rerun(4),))
     layers = len(tests[0].shares)
     if layers != 3:
-        return Told(
+        return Verdict(
             UNTESTED,
             f"The claim is about two LSTM layers above the spelling; this model has {layers} layers in all.",
-            (*_blocks(findings, tests), findings.again(4)),
+            (*_blocks(findings, tests), findings.rerun(4)),
         )
     syntax, meaning = ([test for test in tests if test.syntax is kind] for kind in (True, False))
     if not syntax or not meaning:
-        because = f"One half of it could not be tested. {findings.why(*(part.name for part in PARTS))}"
-        return Told(UNTESTED, because, (*_blocks(findings, tests), findings.again(4)))
+        reason = f"One half of it could not be tested. {findings.why_missing(*(part.name for part in PARTS))}"
+        return Verdict(UNTESTED, reason, (*_blocks(findings, tests), findings.rerun(4)))
     knows = all(test.context for test in tests if test.name == "parts of speech")
     halves = _half(syntax, 1), _half(meaning, 2)
-    because = f"{_say(syntax, 'syntax')} {_say(meaning, 'meaning')}"
+    reason = f"{_say(syntax, 'syntax')} {_say(meaning, 'meaning')}"
     if not knows:
-        because = f"No layer that reads the sentence beats the spelling at parts of speech. {because}"
+        reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
     held = knows and all(halves)
-    rule = Rule(
+    rule = PassRule(
         "layer 1 beats layer 2 in at least two tests of syntax and loses none; layer 2 beats layer 1 in at least one "
         "test "
         f"of meaning and loses none; each beyond luck (exact sign test, p below {SURE:g}; for names, the 95 % interval "
         "over sentences drawn again). And reading the sentence helps at all: a layer above 0 beats layer 0 at parts of "
         "speech."
     )
-    return Told(HELD if held else FAILED, because, (rule, *_blocks(findings, tests), findings.again(4)))
+    return Verdict(HELD if held else FAILED, reason, (rule, *_blocks(findings, tests), findings.rerun(4)))
 
 
 CLAIM = Claim(
@@ -100,7 +98,7 @@ CLAIM = Claim(
     "find what "
     "is plainly there.",
     PARTS,
-    tell,
+    judge,
     hint="A layer is one pass over the sentence; the second works on what the first left.",
 )
 
@@ -141,24 +139,26 @@ def _blocks(findings: Findings, tests: list[Test]) -> list[Block]:
     }
     rows = tuple((test.name, *(f"{100 * share:.1f}" for share in test.shares), _better(test)) for test in tests)
     blocks: list[Block] = [
-        Picture(lines(series, layers, "layer", (0, 100)), "Right answers, %; for names F1."),
+        Figure(lines(series, layers, "layer", (0, 100)), "Right answers, %; for names F1."),
         Table(("", *(f"layer {name}" for name in layers), "better of 1 and 2"), rows),
-        Text(_sizes(findings)),
+        Paragraph(_sizes(findings)),
     ]
-    missing = findings.why(*(part.name for part in PARTS))
-    blocks += [Text(missing)] if missing else []
-    if examples := findings.found.get("grammar", {}).get("examples"):
+    missing = findings.why_missing(*(part.name for part in PARTS))
+    blocks += [Paragraph(missing)] if missing else []
+    if examples := findings.results.get("grammar", {}).get("examples"):
         lines_ = tuple(
             (tuple(each["words"]), each["place"], f"{each['gold']}; by its spelling {each['alone']}")
             for each in examples
         )
-        blocks.append(Quotes("Words whose part of speech layer 1 finds and the spelling alone does not", lines_))
-    if examples := findings.found.get("senses", {}).get("examples"):
+        blocks.append(
+            ExampleSentences("Words whose part of speech layer 1 finds and the spelling alone does not", lines_)
+        )
+    if examples := findings.results.get("senses", {}).get("examples"):
         lines_ = tuple(
             (tuple(each["words"]), each["place"], f"{each['sense'].rstrip(':')}; usually {each['usual'].rstrip(':')}")
             for each in examples
         )
-        blocks.append(Quotes("Words in a sense that is not their usual one, found by the top layer", lines_))
+        blocks.append(ExampleSentences("Words in a sense that is not their usual one, found by the top layer", lines_))
     return [*blocks, *_commands(findings)]
 
 
@@ -167,7 +167,7 @@ def _better(test: Test) -> str:
 
 
 def _sizes(findings: Findings) -> str:
-    found, said = findings.found, []
+    found, said = findings.results, []
     if "grammar" in found:
         part = found["grammar"]
         said.append(
@@ -194,21 +194,21 @@ def _sizes(findings: Findings) -> str:
 def _commands(findings: Findings) -> list[Block]:
     """The instruments that give the same numbers, where a part was bounded as they can be."""
     blocks: list[Block] = []
-    if "grammar" in findings.found:
-        limit = "" if findings.full else f" --limit {findings.found['grammar']['limit']}"
+    if "grammar" in findings.results:
+        limit = "" if findings.full else f" --limit {findings.results['grammar']['limit']}"
         blocks.append(
             Command(
-                f"polyseme probe {findings.model} --train {findings.where(TRAIN)} --test {findings.where(TEST)} "
-                f"--column upos{limit} --no-control   # and --column deprel",
+                f"polyseme probe {findings.model} --train {findings.data_path(TRAIN)} --test "
+                f"{findings.data_path(TEST)} --column upos{limit} --no-control   # and --column deprel",
                 "Parts of speech and roles alone:",
             )
         )
-    if "senses" in findings.found:
-        limit = "" if findings.full else f" --limit {findings.found['senses']['limit']}"
+    if "senses" in findings.results:
+        limit = "" if findings.full else f" --limit {findings.results['senses']['limit']}"
         blocks.append(
             Command(
-                f"polyseme wsd {findings.model} --train {findings.where(SEMCOR)} --test {findings.where(TESTS)} "
-                f"--inventory {findings.where(INVENTORY)}{limit}",
+                f"polyseme wsd {findings.model} --train {findings.data_path(SEMCOR)} --test "
+                f"{findings.data_path(TESTS)} --inventory {findings.data_path(INVENTORY)}{limit}",
                 "Word senses alone:",
             )
         )

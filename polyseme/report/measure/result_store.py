@@ -8,12 +8,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from polyseme.files import make_folder, replacing
+from polyseme.files import atomic_write, make_folder
+from polyseme.report.measure.measurement import Results
 
-Found = dict[str, Any]  # what a part found, as JSON holds it
 
-
-class Store:
+class ResultStore:
     """A folder with a file for each part that was done.
 
     A file's name carries a digest of everything that its numbers depend on: the model, the part, the settings, the
@@ -25,7 +24,7 @@ class Store:
         make_folder(folder)
         self._folder = folder
 
-    def get(self, part: str, key: object) -> Found | None:
+    def get(self, part: str, key: object) -> Results | None:
         """What was found before; None where it was not, or where its file is damaged or altered."""
         path = self._path(part, key)
         try:
@@ -35,12 +34,12 @@ class Store:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
-    def put(self, part: str, key: object, found: Found) -> Found:
+    def put(self, part: str, key: object, found: Results) -> Results:
         """Keep what was found, and give it as it will be read again: the same to the last digit."""
         path, found = self._path(part, key), plain(found)
         kept = {"sha256": _digest(path, found), "found": found}
         text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
         return json.loads(text)["found"]
 
@@ -49,7 +48,7 @@ class Store:
         return self._folder / f"{part}-{digest[:20]}.json"
 
 
-def _digest(path: Path, found: Found) -> str:
+def _digest(path: Path, found: Results) -> str:
     """A SHA-256 of what a file holds and of its name, so that no file can stand in for another."""
     text = json.dumps(found, sort_keys=True)
     return hashlib.sha256(f"{path.name}\n{text}".encode()).hexdigest()

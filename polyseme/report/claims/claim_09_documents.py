@@ -9,27 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.errors import ConfigError, FormatError
+from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.grammar import usual_share
 from polyseme.report.measure.language_model import PERPLEXITY
-from polyseme.report.measure.probing import Labels, Words, embed_words, fit_and_answer, gather, right
-from polyseme.report.measure.sizes import Sizes
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
+from polyseme.report.measure.probing import EmbeddedWords, Labels, embed_words, fit_and_answer, gather, right
 from polyseme.report.measure.statistics import SURE, sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    Block,
-    Claim,
-    Findings,
-    Part,
-    Picture,
-    Rule,
-    Table,
-    Text,
-    Told,
-    missing_told,
-)
+from polyseme.report.page.content import FAILED, HELD, Block, Figure, Paragraph, PassRule, Table, Verdict
 from polyseme.report.page.drawing import Bar, bars
 from polyseme.text.conll import CONLLU
 from polyseme.text.corpus import open_text
@@ -39,14 +26,14 @@ COLUMNS = {"upos": "parts of speech", "deprel": "roles"}  # what a word is, and 
 Row = tuple[str, str, str]  # a word, its part of speech, its role
 
 
-def measure_documents(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_documents(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """A probe on the top layer, learnt and measured with state carried through documents, and without."""
     elmo = subject.elmo
     if elmo.num_layers < 2:
         raise ConfigError("This model has no layer that reads a sentence.")
     train, test = (_some(_documents(data[name]), sizes.tagged) for name in (TRAIN, TEST))
-    found: Found = {"documents": len(test), "sentences": sum(map(len, test))}
-    sides: dict[str, list[Words]] = {"alone": [], "carried": []}
+    found: Results = {"documents": len(test), "sentences": sum(map(len, test))}
+    sides: dict[str, list[EmbeddedWords]] = {"alone": [], "carried": []}
     for part in (train, test):
         sentences = [[word for word, _, _ in sentence] for document in part for sentence in document]
         sides["alone"].append(embed_words(elmo, sentences))
@@ -66,11 +53,11 @@ def measure_documents(subject: Subject, data: Data, sizes: Sizes) -> Found:
     return found
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when carrying helps somewhere beyond luck, and hurts nowhere beyond luck."""
-    found, text = findings.found.get("carried"), findings.found.get("perplexity")
+    found, text = findings.results.get("carried"), findings.results.get("perplexity")
     if not found and not text:
-        return missing_told(findings, ["carried", "perplexity"], (findings.again(9),))
+        return not_tested(findings, ["carried", "perplexity"], (findings.rerun(9),))
     better, worse = _sure(found)
     if text:
         low, high = (0.0 if end is None else end for end in text["interval"])  # None where a perplexity is endless
@@ -84,20 +71,20 @@ def tell(findings: Findings) -> Told:
     knows = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
     if not knows:
         said.insert(0, "In either way it finds parts of speech worse than giving each word its usual one does.")
-    because = " ".join(said) or "Neither is better beyond luck in anything that was looked at."
+    reason = " ".join(said) or "Neither is better beyond luck in anything that was looked at."
     blocks: list[Block] = [
-        Rule(
+        PassRule(
             "reading documents as one is better in at least one of the tests below and worse in none, beyond luck: "
             f"exact sign test with p below {SURE:g} for the probes, the 95 % interval over documents for perplexity. "
             "And the model must know something: parts of speech better than giving each word its usual one."
         )
     ]
-    blocks += _probe_blocks(found) if found else [Text(findings.why("carried"))]
-    blocks += _text_blocks(text) if text else [Text(findings.why("perplexity"))]
-    return Told(HELD if better and not worse and knows else FAILED, because, (*blocks, findings.again(9)))
+    blocks += _probe_blocks(found) if found else [Paragraph(findings.why_missing("carried"))]
+    blocks += _text_blocks(text) if text else [Paragraph(findings.why_missing("perplexity"))]
+    return Verdict(HELD if better and not worse and knows else FAILED, reason, (*blocks, findings.rerun(9)))
 
 
-DOCUMENTS = Part("carried", measure_documents, (TRAIN, TEST), ("tagged",))
+DOCUMENTS = Measurement("carried", measure_documents, (TRAIN, TEST), ("tagged",))
 CLAIM = Claim(
     9,
     "A document is understood better as a whole than sentence by sentence",
@@ -105,7 +92,7 @@ CLAIM = Claim(
     "the "
     "document. The second is how it was trained; most programs do the first.",
     (DOCUMENTS, PERPLEXITY),
-    tell,
+    judge,
 )
 
 
@@ -136,13 +123,13 @@ def _some(documents: list[list[list[Row]]], sentences: int) -> list[list[list[Ro
     return documents[::step]
 
 
-def _right(words: list[Words], labels: Sequence[Labels]) -> np.ndarray:
+def _right(words: list[EmbeddedWords], labels: Sequence[Labels]) -> np.ndarray:
     train, test = words
     answers = fit_and_answer((train, labels[0]), (test, labels[1]), lambda layers: layers[-1])
     return right(answers, labels[1])
 
 
-def _sure(found: Found | None) -> tuple[list[str], list[str]]:
+def _sure(found: Results | None) -> tuple[list[str], list[str]]:
     better, worse = [], []
     for column, name in COLUMNS.items():
         if found and found[column]["p"] < SURE:
@@ -150,7 +137,7 @@ def _sure(found: Found | None) -> tuple[list[str], list[str]]:
     return better, worse
 
 
-def _probe_blocks(found: Found) -> list[Block]:
+def _probe_blocks(found: Results) -> list[Block]:
     rows = []
     for column, name in COLUMNS.items():
         rows += [
@@ -158,7 +145,7 @@ def _probe_blocks(found: Found) -> list[Block]:
             Bar("in its document", 100 * found[column]["carried"]),
         ]
     return [
-        Picture(
+        Figure(
             bars(rows, 100, " %"),
             f"Right answers of a linear probe on the top layer; {found['words']:,} words of {found['sentences']:,} "
             f"sentences in {found['documents']} documents of UD-EWT.",
@@ -173,7 +160,7 @@ def _probe_blocks(found: Found) -> list[Block]:
     ]
 
 
-def _text_blocks(text: Found) -> list[Block]:
+def _text_blocks(text: Results) -> list[Block]:
     return [
         Table(
             ("perplexity", "fresh", "carried"),

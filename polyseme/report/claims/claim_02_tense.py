@@ -15,25 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.errors import InputError
+from polyseme.report.claim import Claim, Findings, not_tested
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.probing import Labels, embed_words, fit_and_answer, layer_views
-from polyseme.report.measure.sizes import Sizes
 from polyseme.report.measure.statistics import SURE, resampled, sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
 from polyseme.report.page.content import (
     FAILED,
     HELD,
     Block,
-    Claim,
-    Findings,
-    Part,
-    Picture,
-    Quotes,
-    Rule,
+    ExampleSentences,
+    Figure,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
-    missing_told,
+    Verdict,
     percent,
 )
 from polyseme.report.page.drawing import Bar, bars
@@ -53,7 +49,7 @@ class Verb(NamedTuple):
     tense: str
 
 
-def measure_tense(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_tense(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Learn tense from replaced verbs, and ask it of replaced ones in the test file and of all real uses."""
     real, others = zip(*(_read(data[name]) for name in FILES), strict=True)
     uses = [verb for part in real for verb in part]
@@ -90,27 +86,27 @@ def measure_tense(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-def tell(findings: Findings) -> Told:
+def judge(findings: Findings) -> Verdict:
     """Held when the sentence tells the tense of real uses."""
-    found = findings.found.get("tense")
+    found = findings.results.get("tense")
     if not found:
-        return missing_told(findings, ["tense"], (findings.again(2),))
+        return not_tested(findings, ["tense"], (findings.rerun(2),))
     best, real, count = found["best"], found["real"], sum(found["tenses"].values())
     share, low, high = real[best]
     held = best != SPELLING and low > 0.5 and found["p"] < SURE and found["replaced"][best] > found["replaced"]["0"]
-    because = (
+    reason = (
         f"By {_named(best)} the tense of {100 * share:.0f} % of the real uses is found (95 % interval: {100 * low:.0f} "
         f"to {percent(high)}), both tenses weighing the same; by the spelling alone it is {100 * real['0'][0]:.0f} %."
     )
-    return Told(
+    return Verdict(
         HELD if held else FAILED,
-        because,
+        reason,
         (
-            Rule(
+            PassRule(
                 "the layer that does best on replaced verbs beats the spelling there (exact sign test, p below "
                 f"{SURE:g}), and on the real uses its 95 % interval lies wholly above 50 %, which is guessing."
             ),
-            Picture(
+            Figure(
                 bars([_bar(name, real[name]) for name in real], 100, " %", 50),
                 f"Tense found on {count} real uses of {', '.join(VERBS)} in UD-EWT ({found['tenses'].get('Pres', 0)} "
                 "in "
@@ -131,23 +127,23 @@ def tell(findings: Findings) -> Told:
                 tuple((verb, *map(str, row)) for verb, row in found["by_verb"].items()),
                 f"Real uses, by {_named(best)}.",
             ),
-            Quotes(
+            ExampleSentences(
                 "Some of the sentences",
                 tuple((tuple(use["words"]), use["place"], use["note"]) for use in found["examples"]),
             ),
-            findings.again(2),
+            findings.rerun(2),
         ),
     )
 
 
-TENSE = Part("tense", measure_tense, FILES, ("verbs", "seed"))
+TENSE = Measurement("tense", measure_tense, FILES, ("verbs", "seed"))
 CLAIM = Claim(
     2,
-    "Even tense shows where the spelling does not tell it",
+    "Even tense shows where the spelling does not judge it",
     "“I *put* my books in the bag” is now, “She *put* her book in my bag yesterday” is not, and the word is the same "
     "three letters. If a word's vector holds its sentence, a simple classifier should read the tense off it.",
     (TENSE,),
-    tell,
+    judge,
     hint="*Put*, *read*, *cut*: in the present and in the past they are written the same.",
 )
 
@@ -205,7 +201,7 @@ def _by_verb(uses: list[Verb], correct: np.ndarray) -> dict[str, list[int]]:
     return rows
 
 
-def _examples(uses: list[Verb], correct: np.ndarray) -> list[Found]:
+def _examples(uses: list[Verb], correct: np.ndarray) -> list[Results]:
     """Short sentences of both tenses, found and missed."""
     wanted = Counter({("Pres", True): 2, ("Past", True): 2, ("Pres", False): 1, ("Past", False): 1})
     found = []
@@ -229,7 +225,7 @@ def _higher(best: str, real: dict[str, list[float]]) -> list[Block]:
         return []
     figures = " and ".join(f"{_named(name)} ({percent(real[name][0])})" for name in higher)
     return [
-        Text(
+        Paragraph(
             f"On the real uses {figures} {'are' if len(higher) > 1 else 'is'} higher than {_named(best)}, which "
             "decides: it was chosen by the replaced verbs, before looking at the real uses, so that luck does not "
             "choose."

@@ -9,21 +9,11 @@ from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.formats.vectors.search import unit
+from polyseme.report.claim import Findings
 from polyseme.report.measure.filters import AGREEING, BEGIN, DOT, END, OTHERS, firing_filters
-from polyseme.report.measure.sizes import Sizes
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import (
-    Block,
-    Findings,
-    Part,
-    Picture,
-    Quotes,
-    Table,
-    Text,
-    percent,
-    sentence_of,
-)
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
+from polyseme.report.page.content import Block, ExampleSentences, Figure, Paragraph, Table, percent, sentence_of
 from polyseme.report.page.drawing import strips
 
 WORD = "bank"
@@ -31,7 +21,7 @@ SENTENCES = (
     "They had lunch on the grassy bank of the river .",
     "He borrowed the money from a bank in the city .",
 )
-# By which of these words one can tell which of the two meanings a bundled sentence is about.
+# By which of these words one can judge which of the two meanings a bundled sentence is about.
 MEANINGS = (
     {"river", "water", "canoe", "stream", "Fishermen", "canal"},
     {"account", "money", "clerk", "rates", "fee", "rob", "central"},
@@ -41,7 +31,7 @@ CELLS = 64  # of a vector that are drawn
 SHOWN = 2  # models that the first screen has room for
 
 
-def measure_opening(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_opening(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """The uses of one word that are nearest to it in two sentences, and the nearest of another meaning.
 
     Each is told with its words, its place, its cosine and whether it has the same meaning.
@@ -61,14 +51,14 @@ def measure_opening(subject: Subject, data: Data, sizes: Sizes) -> Found:
     return {"uses": len(among), "nearest": found}
 
 
-def measure_tour(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_tour(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Spelling, filters, layers and mix of one word in two sentences."""
     encoder = subject.encoder
     uses = embed_uses(encoder, [_use(sentence) for sentence in SENTENCES])
     layers = np.stack([uses.vectors(number) for number in range(encoder.num_layers)], axis=1)  # (2, layers, dim)
     one, other = (unit(each) for each in layers)
     kept = np.linspace(0, encoder.dim - 1, min(CELLS, encoder.dim)).astype(int)
-    found: Found = {
+    found: Results = {
         "kind": _kind(subject),
         "dim": encoder.dim,
         "layers": encoder.num_layers,
@@ -88,14 +78,14 @@ def measure_tour(subject: Subject, data: Data, sizes: Sizes) -> Found:
     return found
 
 
-OPENING = Part("opening", measure_opening)
-TOUR = Part("tour", measure_tour)
+OPENING = Measurement("opening", measure_opening)
+TOUR = Measurement("tour", measure_tour)
 
 
-def tell_opening(findings: list[Findings]) -> tuple[Block, ...]:
+def write_opening(findings: list[Findings]) -> tuple[Block, ...]:
     """What a reader who knows nothing of all this should see first."""
     blocks: list[Block] = [
-        Text(
+        Paragraph(
             "A computer cannot work with a word as we do, so it is given numbers instead: a list of them for every "
             "word, called "
             "a *vector*. Words that mean something similar should get similar lists. For years each word had one "
@@ -104,23 +94,23 @@ def tell_opening(findings: list[Findings]) -> tuple[Block, ...]:
             "2018 a "
             "program called **ELMo** began to make a new list for each word in each sentence."
         ),
-        Text(
+        Paragraph(
             "Much is claimed of such vectors. This page takes the claims one by one, puts each to the test on an "
             "actual *model*, which is a program that has learnt from much text to make such lists, and says what came "
             f"out, for or against. {_named([each.name for each in findings])}"
         ),
     ]
     for each in findings[:SHOWN]:
-        if found := each.found.get("opening"):
+        if found := each.results.get("opening"):
             who = f"We show {each.name}" if len(findings) > 1 else "We show it"
             first, second = (f"“{sentence_of(sentence.split())}”" for sentence in SENTENCES)
             blocks += [
-                Text(
+                Paragraph(
                     f"{who} {first} and ask: of {found['uses']} other sentences with “{WORD}”, in which is the word "
                     "most alike? 100 % would be the same vector."
                 ),
                 _nearest(found["nearest"][0]),
-                Text(f"And for {second}"),
+                Paragraph(f"And for {second}"),
                 _nearest(found["nearest"][1]),
             ]
     return tuple(blocks)
@@ -134,7 +124,7 @@ def _named(names: list[str]) -> str:
 
 
 def _nearest(found: list[tuple[list[str], int, float, bool]]) -> Block:
-    return Quotes(
+    return ExampleSentences(
         "",
         tuple(
             (tuple(words), place, f"{percent(cosine)} alike" if same else f"another meaning: {percent(cosine)} alike")
@@ -143,27 +133,27 @@ def _nearest(found: list[tuple[list[str], int, float, bool]]) -> Block:
     )
 
 
-def tell_tour(findings: Findings) -> tuple[Block, ...]:
+def write_tour(findings: Findings) -> tuple[Block, ...]:
     """From letters to layers to the mix."""
-    found = findings.found.get("tour")
+    found = findings.results.get("tour")
     if not found:
         return ()
     blocks: list[Block] = [
-        Text(
+        Paragraph(
             f"This is {found['kind']}, made up of {found['parameters']:,} numbers. Here is what it does with “{WORD}”."
         )
     ]
     if found.get("characters"):
         blocks += _spelling(found)
     blocks += _layers(found) if found["layers"] > 1 else [_one_layer(found)]
-    return (*blocks, findings.again("tour"))
+    return (*blocks, findings.rerun("tour"))
 
 
-def _spelling(found: Found) -> list[Block]:
+def _spelling(found: Results) -> list[Block]:
     marks = [BEGIN, *WORD, END]
     blocks: list[Block] = [
-        Text("## 1. It spells"),
-        Text(
+        Paragraph("## 1. It spells"),
+        Paragraph(
             f"It has no list of words. It sees letters, between a mark for the beginning ({BEGIN}) and one for the "
             f"end ({END}); each is a "
             "number:"
@@ -174,8 +164,8 @@ def _spelling(found: Found) -> list[Block]:
     if _filters(found):
         filters = found["filters"]
         blocks += [
-            Text("## 2. Filters look for pieces of words"),
-            Text(
+            Paragraph("## 2. Filters look for pieces of words"),
+            Paragraph(
                 f"{found['filter_count']:,} small filters slide over the letters; each answers strongly to some "
                 f"letters and weakly to others. {filters['firing']:,} of them fire in “{WORD}” more than in most "
                 f"words. What they answer to is often fuzzy: in {filters['plain']:,} of these, letters in common are "
@@ -194,11 +184,11 @@ def _spelling(found: Found) -> list[Block]:
     return blocks
 
 
-def _filters(found: Found) -> bool:
+def _filters(found: Results) -> bool:
     return bool(found.get("filters", {}).get("shown"))
 
 
-def _layers(found: Found) -> list[Block]:
+def _layers(found: Results) -> list[Block]:
     first, second = found["vectors"]
     places = ("by the river", "with the money")
     rows = [("layer 0: the spelling, the same in both", first[0])] if found["cosines"][0] > 0.99999 else []
@@ -215,34 +205,34 @@ def _layers(found: Found) -> list[Block]:
     shown = " and ".join(f"“{sentence_of(sentence.split())}”" for sentence in SENTENCES)
     scale = float(np.quantile(np.abs([numbers for _, numbers in rows]), 0.98)) or 1.0
     return [
-        Text("## 3. Layers read the sentence" if _filters(found) else "## Layers read the sentence"),
-        Text(
+        Paragraph("## 3. Layers read the sentence" if _filters(found) else "## Layers read the sentence"),
+        Paragraph(
             f"Then {reading} through the sentence, layer upon layer, and at each word leave a new list of "
             f"{found['dim']} numbers: what the "
             "word is, here. The strips show some of them: blue is above zero, orange below, and the stronger the "
             "colour, the farther."
         ),
-        Picture(strips(rows, scale), f"“{WORD}” in {shown}"),
-        Text(f"How alike the two are (100 % is the same vector): {cosines}."),
-        Text("## 4. A mix of all layers" if _filters(found) else "## A mix of all layers"),
-        Text(
+        Figure(strips(rows, scale), f"“{WORD}” in {shown}"),
+        Paragraph(f"How alike the two are (100 % is the same vector): {cosines}."),
+        Paragraph("## 4. A mix of all layers" if _filters(found) else "## A mix of all layers"),
+        Paragraph(
             "What a program takes in the end is a mix: a bit of each layer, γ · (s₀ · layer 0 + s₁ · layer 1 + …). "
             "Each task, that is, each job that the vectors are used for, such as finding names, learns the shares s "
             "and the loudness γ by itself. With even shares:"
         ),
-        Picture(strips([(f"the mix: {place}", numbers) for place, numbers in zip(places, found["mix"], strict=True)])),
-        Text(f"The two mixes are {percent(found['mix_cosine'])} alike."),
+        Figure(strips([(f"the mix: {place}", numbers) for place, numbers in zip(places, found["mix"], strict=True)])),
+        Paragraph(f"The two mixes are {percent(found['mix_cosine'])} alike."),
     ]
 
 
-def _one_layer(found: Found) -> Block:
-    return Text(
+def _one_layer(found: Results) -> Block:
+    return Paragraph(
         f"It has one list of {found['dim']} numbers for a word and looks it up. In both sentences the list is "
         f"{'the same' if found['cosines'][0] > 0.99999 else 'not the same'}."
     )
 
 
-def _kind(subject: Subject) -> str:
+def _kind(subject: ModelUnderTest) -> str:
     if isinstance(subject.encoder, ElmoEncoder):
         return "an ELMo"
     return "a table of word vectors" if isinstance(subject.encoder, StaticEncoder) else "a transformer"
