@@ -15,7 +15,7 @@ import torch
 
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, FormatError, PolysemeError
-from polyseme.formats import native, open_model, shipped
+from polyseme.formats import native, open_model, resolve_model_path
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
 
@@ -56,7 +56,7 @@ class Source:
             raise ConfigError(
                 f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
             )
-        place = Path(shipped.resolve(self.path))
+        place = Path(resolve_model_path(self.path))
         backend = backend_of(place)
         if backend is ELMO:
             model = open_model(place)

@@ -19,8 +19,8 @@ from polyseme.embedding.interfaces import Batch
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
 from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
-from polyseme.text.characters import ByteCharacters
 from polyseme.text.tokenizer import tokenize_words
+from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
 

@@ -13,7 +13,7 @@ from transformer_models import make_transformer
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
 from polyseme.tasks.features.word_vectors import SpellingSettings

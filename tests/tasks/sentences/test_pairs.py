@@ -13,7 +13,7 @@ from static_models import make_static
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
 from polyseme.tasks.correlation import pearson, spearman
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.word_vectors import SpellingSettings

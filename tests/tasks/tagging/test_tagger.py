@@ -15,7 +15,7 @@ from transformer_models import make_transformer, save_transformer
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats import native, open_model
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.word_vectors import SpellingSettings
