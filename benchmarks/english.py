@@ -38,7 +38,7 @@ from polyseme.analysis.senses.wsd import disambiguate
 from polyseme.analysis.words.spelling import known_words, spelling
 from polyseme.embedding.encoder import Encoder
 from polyseme.files import atomic_write
-from polyseme.formats import shipped
+from polyseme.formats import resolve_model_path
 from polyseme.formats.native import CONFIG, MODEL, SOFTMAX, VOCABULARY
 from polyseme.lm import Document, LanguageModel
 from polyseme.lm.documents import number_documents
@@ -211,7 +211,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    model = Path(shipped.resolve(args.model))
+    model = Path(resolve_model_path(args.model))
     subject = Subject(model, args.data, args.device, args.precision, args.documents, args.threads)
     which = identity(model)
     for name in args.only:

@@ -12,7 +12,7 @@ import numpy as np
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
 from polyseme.text.corpus import Paths, expand, open_text, split_lines
-from polyseme.text.words import CLOSING
+from polyseme.text.word_encoder import CLOSING
 
 
 class Document(NamedTuple):

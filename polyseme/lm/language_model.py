@@ -11,7 +11,7 @@ from torch import Tensor
 
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats import open_model, open_softmax, shipped
+from polyseme.formats import open_model, open_softmax, resolve_model_path
 from polyseme.lm.documents import Numbered, number_documents
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
@@ -20,7 +20,7 @@ from polyseme.model.bilm import BiLM
 from polyseme.model.config import Direction
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead
 ZIPF = 2.7  # added to ranks: the commonest words are not as common as the law would have it
@@ -60,7 +60,7 @@ class LanguageModel:
             path: Its folder, a file in it, or a zip or tar of it. Nothing, or ``english``: the model that ships.
             device: Where to compute.
         """
-        path = shipped.resolve(path)
+        path = resolve_model_path(path)
         head, stored = open_softmax(path), open_model(path)
         place = Path(path).expanduser().absolute()
         name = place.parent.name if place.suffix in (".json", ".safetensors") else place.name

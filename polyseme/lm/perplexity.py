@@ -17,7 +17,7 @@ from polyseme.lm.language_model import LanguageModel
 from polyseme.lm.reader import Reader
 from polyseme.lm.rows import make_row
 from polyseme.model.config import Direction
-from polyseme.text.words import CLOSING
+from polyseme.text.word_encoder import CLOSING
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from polyseme.model.config import Direction
 from polyseme.model.reading import read
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 # Rows side by side, words that are encoded at a time, and numbers of LSTM cells that are held at a time.
 CPU, GPU = (128, 1024, 1 << 23), (1024, 8192, 1 << 26)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.model.config import Direction
-from polyseme.text.words import CLOSING, OPENING
+from polyseme.text.word_encoder import CLOSING, OPENING
 
 
 class Row(NamedTuple):
