@@ -100,7 +100,7 @@ def _shown(model: AnyModel, example: Any, output: np.ndarray, form: str) -> str:
     """One answer as people and machines read it."""
     from polyseme.tasks.sentences.targets import Classes
 
-    goal = model.goal_
+    goal = model.target_
     answer = goal.decode(output[None])[0]
     sentences: Sequence[Sequence[str]] = example if model.width > 1 else [example]
     texts = [" ".join(words) for words in sentences]

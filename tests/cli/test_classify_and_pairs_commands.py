@@ -183,7 +183,7 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*CLASSIFY, "--set", "classifier.dropuot=0.1"], "has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*CLASSIFY, "--kind", "liner"], "kind must be one of lstm, linear, not 'liner'. Did you mean 'linear'?"),
         ([*CLASSIFY, *BARE, "--kind", "linear"], "there are none: give an encoder or word vectors"),
-        ([*CLASSIFY, *BARE, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
+        ([*CLASSIFY, *BARE, "--fine-tune"], "fine_tune trains the encoders, but there are none"),
         ([*CLASSIFY, *BARE, "--dev", "one.txt"], "the dev set has none of the labels that were learned"),
         (["classify", "fit", "one.txt", "-o", "opinion", *BARE], "all labels in training are 'a'"),
         (["classify", "fit", "missing.txt", "-o", "opinion"], "missing.txt: no such file"),

@@ -151,7 +151,7 @@ def evaluate_pairs(
     from polyseme.cli.examples import read_columns, show_scores, write_scores
 
     model = _open(folder, encoder, words, device)
-    gold = read_columns(test, _wanted((first, second), label, model.settings.answer, header, raw))
+    gold = read_columns(test, _wanted((first, second), label, model.settings_.answer, header, raw))
     with working("comparing"):
         scores = model.evaluate(*gold)
     if json:

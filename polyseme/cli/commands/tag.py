@@ -144,7 +144,7 @@ def predict_tags(
     sources = expand(inputs)
     tagger = _open(folder, encoder, words, device)
     sentences = (sentence for source in sources for sentence in read_sentences(source, raw))
-    first, second = tee(sentences if raw else _no_columns(sentences, tagger.classes_))
+    first, second = tee(sentences if raw else _no_columns(sentences, tagger.labels_.names))
     for sentence, labels in zip(first, tagger.tag(second), strict=True):
         typer.echo(shown(sentence, labels, tagger.labels_.has_entities, form))
 

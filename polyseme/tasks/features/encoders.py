@@ -37,8 +37,6 @@ class Source:
     @classmethod
     def open(cls, given: Given, device: str | torch.device = "cpu") -> Source:
         """Open what is named by a path; an encoder is taken as it is."""
-        if isinstance(given, Source):
-            return given
         if isinstance(given, Encoder):
             return cls(given.to(device), None, given.fingerprint())
         if not isinstance(given, str | Path):
@@ -74,7 +72,7 @@ class Source:
         return folder.name
 
 
-Given = str | Path | Encoder | Source
+Given = str | Path | Encoder
 
 
 def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: str | torch.device) -> Source:
