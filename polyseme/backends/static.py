@@ -20,8 +20,7 @@ from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.embedding.similarity import search
 from polyseme.errors import ConfigError, FormatError, InputError, nearest
-from polyseme.formats.vectors import recognise
-from polyseme.formats.vectors.cache import open_vectors
+from polyseme.formats.vectors import open_vectors, recognise
 from polyseme.formats.vectors.table import VectorTable
 
 Unknown = Literal["zero", "mean"]

@@ -87,7 +87,7 @@ class Distilled:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class DistilPlan:
     """Which uses of which words are looked at.
 
     Attributes:
@@ -105,7 +105,7 @@ class Plan:
     bytes: int
 
 
-def make_plan(embedder: Embedder, sentences: Iterable[Sequence[str]], settings: DistilSettings) -> Plan:
+def make_plan(embedder: Embedder, sentences: Iterable[Sequence[str]], settings: DistilSettings) -> DistilPlan:
     """Count the words, and refuse what is too few or too much."""
     dim = _dim(embedder, settings.layer)
     counts = Counter(_key(word, settings) for words in sentences for word in words)
@@ -121,10 +121,12 @@ def make_plan(embedder: Embedder, sentences: Iterable[Sequence[str]], settings: 
             f"{len(frequent):,} words of {dim:,} dimensions would take {needed / 1e9:,.1f} GB of memory, over the "
             f"{settings.memory / 1e9:,.1f} GB allowed; lower max_words or uses, or raise min_count or memory"
         )
-    return Plan([word for _, word in frequent], seen, uses, dim, needed)
+    return DistilPlan([word for _, word in frequent], seen, uses, dim, needed)
 
 
-def distil(embedder: Embedder, sentences: Iterable[Sequence[str]], plan: Plan, settings: DistilSettings) -> Distilled:
+def distil(
+    embedder: Embedder, sentences: Iterable[Sequence[str]], plan: DistilPlan, settings: DistilSettings
+) -> Distilled:
     """Embed the sentences in which the planned uses stand, and average or cluster them.
 
     Args:
@@ -153,7 +155,7 @@ class _Planned:
     slots: list[int]
 
 
-def _planned_uses(sentences: Iterable[Sequence[str]], plan: Plan, settings: DistilSettings) -> Iterator[_Planned]:
+def _planned_uses(sentences: Iterable[Sequence[str]], plan: DistilPlan, settings: DistilSettings) -> Iterator[_Planned]:
     """Sentences with uses that were drawn; others need not be embedded."""
     rows = {word: row for row, word in enumerate(plan.words)}
     ends = np.cumsum(plan.uses).tolist()
@@ -176,7 +178,7 @@ def _planned_uses(sentences: Iterable[Sequence[str]], plan: Plan, settings: Dist
         raise InputError("the text is not the one that was counted; has it been changed meanwhile?")
 
 
-def _draw(plan: Plan, seed: int) -> np.ndarray | None:
+def _draw(plan: DistilPlan, seed: int) -> np.ndarray | None:
     """For each word, the numbers of the uses that are looked at, in order; None where that is all."""
     if (plan.uses == plan.counts).all():
         return None
@@ -200,7 +202,7 @@ def _embed(embedder: Embedder, uses: Iterable[_Planned], layer: LayerChoice) -> 
         yield use, choose(check_vectors(vectors, use.words), layer)[use.places]
 
 
-def _cluster(embedder: Embedder, uses: Iterable[_Planned], plan: Plan, settings: DistilSettings) -> Distilled:
+def _cluster(embedder: Embedder, uses: Iterable[_Planned], plan: DistilPlan, settings: DistilSettings) -> Distilled:
     total = int(plan.uses.sum())
     vectors = np.zeros((total, plan.dim), dtype=np.float32)
     contexts = [""] * total

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.corpus.uses import Lot, Use, embed_uses, one_layer
+from polyseme.corpus.uses import Reservoir, Use, embed_uses, layer_weights
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.embedding.similarity import unit
@@ -38,7 +38,7 @@ class DriftSettings:
         least: How often a word must stand in each corpus.
         uses: How many uses are sampled from each.
         measure: The cosine distance of the two average vectors, or the average distance of pairs across the corpora.
-        deals: How often the uses are shuffled and dealt out again.
+        permutations: How often the uses are shuffled and dealt out again.
         examples: Telling uses that are kept of each word from each corpus.
         seed: Of everything drawn at random.
     """
@@ -49,7 +49,7 @@ class DriftSettings:
     least: int = 20
     uses: int = 30
     measure: str = "prototype"
-    deals: int = 200
+    permutations: int = 200
     examples: int = 2
     seed: int = 0
 
@@ -57,7 +57,7 @@ class DriftSettings:
         if self.measure not in MEASURES:
             near = nearest(str(self.measure), MEASURES)
             raise ConfigError(f"measure must be prototype or pairwise, not {self.measure!r}.{near}")
-        for name, smallest in (("most", 1), ("deals", 1), ("skip", 0)):
+        for name, smallest in (("most", 1), ("permutations", 1), ("skip", 0)):
             if getattr(self, name) < smallest:
                 raise ConfigError(f"{name} must be {smallest} or more, not {getattr(self, name)}")
         if min(self.least, self.uses) < 2:
@@ -75,7 +75,7 @@ class Change:
         distance: Between the uses in the one and those in the other, by the measure chosen.
         by_chance: The same when all are shuffled and dealt out again, on average.
         change: What is beyond that.
-        p: How likely chance alone gives such a distance; never less than the number of deals can tell.
+        p: How likely chance alone gives such a distance; never less than the number of permutations can tell.
         examples: For each corpus the uses that are most of its own kind.
     """
 
@@ -120,7 +120,7 @@ def compare_corpora(
     corpora = (first, second)
     if any(iter(corpus) is corpus for corpus in corpora):
         raise ConfigError("each corpus is read twice; give lists or other things that can be, not streams")
-    one_layer(layer, embedder.num_layers)
+    layer_weights(layer, embedder.num_layers)
     counts = [_count(corpus) for corpus in corpora]
     words = _choose_words(counts, settings)
     samples = [_Sample(embedder, corpus, words, layer, settings) for corpus in corpora]
@@ -159,12 +159,12 @@ class _Sample:
         layer: LayerChoice,
         settings: DriftSettings,
     ) -> None:
-        lots = {word: Lot(settings.uses, settings.seed + number) for number, word in enumerate(words)}
+        reservoirs = {word: Reservoir(settings.uses, settings.seed + number) for number, word in enumerate(words)}
         for sentence in map(tuple, corpus):  # one copy for all uses in it
             for place, word in enumerate(sentence):
-                if (lot := lots.get(word.lower())) is not None:
-                    lot.offer(Use(sentence, place))
-        uses = sorted((use for lot in lots.values() for use in lot.uses()), key=lambda use: use.words)
+                if (reservoir := reservoirs.get(word.lower())) is not None:
+                    reservoir.add(Use(sentence, place))
+        uses = sorted((use for reservoir in reservoirs.values() for use in reservoir.uses()), key=lambda use: use.words)
         self.uses = embed_uses(embedder, uses, layer)
         self.vectors = unit(self.uses.vectors(layer))
         self.rows: dict[str, list[int]] = {word: [] for word in words}
@@ -208,8 +208,10 @@ def _choose_words(counts: Sequence[Counter[str]], settings: DriftSettings) -> li
 def _change(word: str, counts: Sequence[Counter[str]], samples: Sequence[_Sample], settings: DriftSettings) -> Change:
     groups = [sample.vectors[sample.rows[word]] for sample in samples]
     pooled, size = np.concatenate(groups), len(groups[0])
-    deals = np.random.default_rng(settings.seed).random((settings.deals, len(pooled))).argsort(axis=1) < size
-    chance = _distances(pooled, deals, settings.measure)
+    permutations = (
+        np.random.default_rng(settings.seed).random((settings.permutations, len(pooled))).argsort(axis=1) < size
+    )
+    chance = _distances(pooled, permutations, settings.measure)
     real = np.arange(len(pooled)) < size
     distance = float(_distances(pooled, real[None], settings.measure)[0])
     by_chance = float(chance.mean())
@@ -226,7 +228,7 @@ def _change(word: str, counts: Sequence[Counter[str]], samples: Sequence[_Sample
 
 
 def _distances(pooled: np.ndarray, inside: np.ndarray, measure: str) -> np.ndarray:
-    """For each way to deal (deals, uses) out, the distance of the one group to the other."""
+    """For each way to deal (permutations, uses) out, the distance of the one group to the other."""
     share = inside.astype(np.float32)
     one = share @ pooled / share.sum(axis=1, keepdims=True)
     other = (1 - share) @ pooled / (1 - share).sum(axis=1, keepdims=True)

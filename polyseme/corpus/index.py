@@ -36,7 +36,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.records import Record
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
-from polyseme.files import replacing_folder
+from polyseme.files import atomic_folder
 
 VERSION = 1
 _LEAST_ALIKE = 0.999  # the cosine of a vector with itself, after half precision and on another device
@@ -64,7 +64,7 @@ class Origin:
 
 def write_index(records: Iterable[Record], folder: Path, origin: Origin) -> None:
     """Write sentences with the vectors of the kept layers: (layers, words, dim), or (words, dim) of one."""
-    with replacing_folder(folder) as temporary:
+    with atomic_folder(folder) as temporary:
         numbers: dict[str, int] = {}
         ids = array("I")
         with ExitStack() as stack:

@@ -78,7 +78,7 @@ class Uses:
         return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
     def _held_weights(self, layer: LayerChoice) -> np.ndarray:
-        weights = one_layer(layer, self.num_layers)
+        weights = layer_weights(layer, self.num_layers)
         missing = [number for number in np.flatnonzero(weights) if number not in self.numbers]
         if missing:
             raise ConfigError(
@@ -115,17 +115,17 @@ def find_uses(
     sentences: Iterable[Sequence[str]], word: str, match_case: bool = False, limit: int | None = None, seed: int = 0
 ) -> list[Use]:
     """The uses of a word, in order. Of more than a limit, so many by lot, each as likely as any other."""
-    lot, folded = Lot(limit, seed), word.casefold()
+    reservoir, folded = Reservoir(limit, seed), word.casefold()
     for words in map(tuple, sentences):  # one copy for all uses in it
         for place, other in enumerate(words):
             if other == word or (not match_case and other.casefold() == folded):
-                lot.offer(Use(words, place))
-    if not lot.seen:
+                reservoir.add(Use(words, place))
+    if not reservoir.seen:
         raise InputError(f"there is no use of {word!r} in these sentences; try another form of the word, or more text")
-    return lot.uses()
+    return reservoir.uses()
 
 
-class Lot:
+class Reservoir:
     """So many uses out of a stream of unknown length, each as likely to be kept as any other; all without a limit."""
 
     def __init__(self, limit: int | None, seed: int = 0) -> None:
@@ -134,7 +134,7 @@ class Lot:
         self._random = random.Random(seed)
         self._kept: list[tuple[int, Use]] = []
 
-    def offer(self, use: Use) -> None:
+    def add(self, use: Use) -> None:
         """One more of the stream."""
         if self._limit is None or len(self._kept) < self._limit:
             self._kept.append((self.seen, use))
@@ -190,7 +190,7 @@ def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
     return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
 
 
-def one_layer(layer: LayerChoice, num_layers: int) -> np.ndarray:
+def layer_weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
     """How much of each layer a choice takes that makes one vector of a use; refused when it makes several."""
     if layer == "all":
         raise ConfigError("one layer at a time: give a number, top, average or a mix")

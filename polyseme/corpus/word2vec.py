@@ -11,7 +11,7 @@ from polyseme.errors import ConfigError, InputError, require
 
 LONGEST = 10_000  # words of a sentence that gensim reads; it drops what follows without a word
 
-Report = Callable[[int, int], None]  # which time the text is read, 0 for the counting; sentences so far
+ProgressCallback = Callable[[int, int], None]  # which time the text is read, 0 for the counting; sentences so far
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Word2Vec:
 
 
 def fit_word2vec(
-    sentences: Iterable[Sequence[str]], settings: Word2VecSettings | None = None, report: Report | None = None
+    sentences: Iterable[Sequence[str]], settings: Word2VecSettings | None = None, report: ProgressCallback | None = None
 ) -> Word2Vec:
     """Train word2vec on sentences, which are gone through once to count words and then once an epoch.
 
@@ -103,7 +103,7 @@ class _Text:
     raised by `check`.
     """
 
-    def __init__(self, sentences: Iterable[Sequence[str]], report: Report | None) -> None:
+    def __init__(self, sentences: Iterable[Sequence[str]], report: ProgressCallback | None) -> None:
         self._sentences, self._report = sentences, report
         self._times = -1
         self._error: Exception | None = None

@@ -16,7 +16,7 @@ import torch
 
 from polyseme.errors import ConfigError, InputError
 from polyseme.parallel import map_processes, map_threads
-from polyseme.text.words import BOUNDARIES
+from polyseme.text.word_encoder import BOUNDARIES
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

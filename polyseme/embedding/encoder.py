@@ -26,7 +26,7 @@ from polyseme.embedding.layers import LayerChoice
 from polyseme.embedding.similarity import cosine_matrix, is_vectors
 from polyseme.embedding.texts import Texts, encode_texts
 from polyseme.errors import ConfigError, InputError
-from polyseme.text.tokenizer import Sentence, tokenize
+from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -86,7 +86,7 @@ class Encoder(nn.Module, ABC):
             raise InputError(
                 f"embed_text takes one string of raw text, not {type(text).__name__}; embed takes word lists"
             )
-        read: deque[Sentence] = deque()
+        read: deque[TokenizedSentence] = deque()
 
         def sentences() -> Iterator[list[str]]:
             for sentence in tokenize(text):

@@ -175,7 +175,7 @@ class PackedLinear:
 class PackedHighway:
     """A highway layer: g·relu(transform(x)) + (1 - g)·x with g = σ(gate(x))."""
 
-    def __init__(self, gate: torch.nn.PackedLinear, transform: torch.nn.PackedLinear, int8: bool = False) -> None:
+    def __init__(self, gate: torch.nn.Linear, transform: torch.nn.Linear, int8: bool = False) -> None:
         weight = torch.cat([gate.weight, transform.weight]).t()
         self.sums = PackedLinear(weight, torch.cat([gate.bias, transform.bias]), groups=2, int8=int8)
 

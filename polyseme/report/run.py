@@ -11,17 +11,17 @@ from pathlib import Path
 
 from polyseme.corpus.uses import bundled_sentences
 from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import make_folder, replacing
-from polyseme.report.claims.fine_tuning import TUNED, read_tuning
-from polyseme.report.claims.fitted_tasks import TASKS
-from polyseme.report.claims.listing import SETS, choose_claims, choose_parts
-from polyseme.report.claims.tour import tell_opening, tell_tour
-from polyseme.report.measure.sizes import full, quick
-from polyseme.report.measure.store import Found, Store, plain
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.measure.task_results import read_results, results_of
-from polyseme.report.page.content import Findings, Part, capital
-from polyseme.report.page.html import Outcome, Page, write_page
+from polyseme.files import atomic_write, make_folder
+from polyseme.report.claim import Findings
+from polyseme.report.claims.claim_07_fine_tuning import TUNED, read_tuning
+from polyseme.report.claims.listing import DATA_SETS, choose_claims, choose_measurements
+from polyseme.report.measure.measurement import Measurement, Results, full, quick
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
+from polyseme.report.measure.result_store import ResultStore, plain
+from polyseme.report.measure.task_results import TASKS, read_results, results_of
+from polyseme.report.page.content import capital
+from polyseme.report.page.html import ClaimSection, Page, write_page
+from polyseme.report.tour import write_opening, write_tour
 
 VERSION = 1  # of what parts measure; another one measures anew
 
@@ -54,20 +54,20 @@ class ReportSettings:
         if self.tasks is not None:
             read_results(self.tasks)
 
-    def open_data(self) -> Data:
+    def open_data(self) -> EvaluationData:
         """The folder of labelled sets; refused where it holds none of them."""
         if self.data is None:
-            return Data(None)
-        data = Data(Path(self.data))
-        if not any(name in data for name in SETS):
+            return EvaluationData(None)
+        data = EvaluationData(Path(self.data))
+        if not any(name in data for name in DATA_SETS):
             raise ConfigError(
-                f"{Path(self.data)} holds none of the labelled sets; folders are expected: {', '.join(SETS)}"
+                f"{Path(self.data)} holds none of the labelled sets; folders are expected: {', '.join(DATA_SETS)}"
             )
         return data
 
 
 @dataclass(frozen=True)
-class Step:
+class ReportStep:
     """One part of one model is done; seconds are by the clock, and those that the processor was busy with it."""
 
     number: int
@@ -83,31 +83,31 @@ class Step:
 class Report:
     """A report in the making: go through `steps`, then `write`."""
 
-    def __init__(self, subjects: Sequence[Subject], settings: ReportSettings) -> None:
+    def __init__(self, subjects: Sequence[ModelUnderTest], settings: ReportSettings) -> None:
         settings.check()
         self._subjects, self._settings = subjects, settings
         self._claims = choose_claims(settings.only)
-        self._parts = choose_parts(self._claims)
+        self._measurements = choose_measurements(self._claims)
         self._sizes = full() if settings.full else quick()
         self._data = settings.open_data()
         self._results = read_results(settings.tasks) if settings.tasks else None
         make_folder(settings.output)
-        self._store = Store(settings.output / "parts")
-        self._found: list[dict[str, Found]] = [{} for _ in subjects]
+        self._store = ResultStore(settings.output / "parts")
+        self._found: list[dict[str, Results]] = [{} for _ in subjects]
         self._missing: list[dict[str, str]] = [{} for _ in subjects]
-        self._steps: list[Step] = []
+        self._steps: list[ReportStep] = []
         self._speeds: dict[str, float] = {}
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ReportStep]:
         """Measure part by part; each is kept as soon as it is done."""
-        total = len(self._subjects) * len(self._parts)
+        total = len(self._subjects) * len(self._measurements)
         for place, subject in enumerate(self._subjects):
             self._read(place, TASKS, lambda subject=subject: self._task_results(subject))
             self._read(place, TUNED, lambda subject=subject: read_tuning(subject.place))
-            for part in self._parts:
+            for part in self._measurements:
                 begun, busy = time.monotonic(), time.process_time()
                 stored = self._measure(place, subject, part)
-                step = Step(
+                step = ReportStep(
                     len(self._steps) + 1,
                     total,
                     subject.typed,
@@ -124,8 +124,12 @@ class Report:
     @property
     def upcoming(self) -> str:
         """What is measured next."""
-        model, part = divmod(len(self._steps), len(self._parts))
-        return f"{self._subjects[model].typed}, {self._parts[part].name}" if model < len(self._subjects) else "the page"
+        model, part = divmod(len(self._steps), len(self._measurements))
+        return (
+            f"{self._subjects[model].typed}, {self._measurements[part].name}"
+            if model < len(self._subjects)
+            else "the page"
+        )
 
     def write(self) -> list[Path]:
         """The page, the JSON beside it, and the times, which are the only thing that differs from run to run."""
@@ -136,17 +140,20 @@ class Report:
             )
         ]
         outcomes = tuple(
-            Outcome(
-                claim,
-                tuple(claim.tell(each) for each in findings),
-                claim.tell_all(findings) if claim.tell_all else (),
+            ClaimSection(
+                claim.number,
+                claim.title,
+                claim.explanation,
+                claim.hint,
+                tuple(claim.judge(each) for each in findings),
+                claim.compare(findings) if claim.compare else (),
             )
             for claim in self._claims
         )
         page = Page(
             self._names(),
-            tell_opening(findings),
-            tuple(map(tell_tour, findings)),
+            write_opening(findings),
+            tuple(map(write_tour, findings)),
             outcomes,
             self._made(),
         )
@@ -157,7 +164,7 @@ class Report:
             output / "timings.json": _json({"steps": [asdict(step) for step in self._steps], "words/s": self._speeds}),
         }
         for path, text in files.items():
-            with replacing(path) as file:
+            with atomic_write(path) as file:
                 file.write(text.encode("utf-8", "backslashreplace"))
         return list(files)
 
@@ -166,19 +173,19 @@ class Report:
         names = tuple(subject.encoder.name for subject in self._subjects)
         return names if len({*names}) == len(names) else tuple(subject.typed for subject in self._subjects)
 
-    def _read(self, place: int, name: str, reading: Callable[[], Found]) -> None:
+    def _read(self, place: int, name: str, reading: Callable[[], Results]) -> None:
         """Take what others measured and stored."""
         try:
             self._found[place][name] = plain(reading())
         except PolysemeError as error:
             self._missing[place][name] = str(error)
 
-    def _task_results(self, subject: Subject) -> Found:
+    def _task_results(self, subject: ModelUnderTest) -> Results:
         if self._results is None:
             raise ConfigError("Fitted tasks are needed, and no file of their results was given (--tasks FILE).")
         return results_of(self._results, subject.fingerprint)
 
-    def _measure(self, place: int, subject: Subject, part: Part) -> bool:
+    def _measure(self, place: int, subject: ModelUnderTest, part: Measurement) -> bool:
         """Fill in a part; true if it was in the store."""
         try:
             key = self._key(subject, part)
@@ -192,7 +199,7 @@ class Report:
         self._found[place][part.name] = found
         return stored
 
-    def _key(self, subject: Subject, part: Part) -> Found:
+    def _key(self, subject: ModelUnderTest, part: Measurement) -> Results:
         """Everything that a part's numbers depend on."""
         return {
             "version": VERSION,
@@ -206,7 +213,7 @@ class Report:
             },
         }
 
-    def _summary(self, outcomes: Sequence[Outcome]) -> Found:
+    def _summary(self, outcomes: Sequence[ClaimSection]) -> Results:
         return {
             "polyseme": version("polyseme"),
             "setting": "full" if self._settings.full else "quick",
@@ -217,10 +224,10 @@ class Report:
                     "fingerprint": subject.fingerprint,
                     "claims": [
                         {
-                            "number": outcome.claim.number,
-                            "title": outcome.claim.title,
-                            "verdict": outcome.told[place].verdict,
-                            "because": outcome.told[place].because,
+                            "number": outcome.number,
+                            "title": outcome.title,
+                            "verdict": outcome.verdicts[place].outcome,
+                            "because": outcome.verdicts[place].reason,
                         }
                         for outcome in outcomes
                     ],
@@ -242,7 +249,7 @@ class Report:
         )
 
 
-def _speed(subject: Subject) -> float:
+def _speed(subject: ModelUnderTest) -> float:
     """Words a second on short sentences, as this machine has them now."""
     sentences = bundled_sentences()
     begun = time.monotonic()
@@ -251,7 +258,7 @@ def _speed(subject: Subject) -> float:
     return round(sum(map(len, sentences)) / max(1e-9, time.monotonic() - begun))
 
 
-def _json(value: Found) -> str:
+def _json(value: Results) -> str:
     return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

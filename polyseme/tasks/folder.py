@@ -20,9 +20,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import check_absent, replacing_folder
-from polyseme.formats.json_file import read_json
-from polyseme.formats.manifest import read_manifest, verify, write_manifest
+from polyseme.files import atomic_folder, check_absent, read_json
+from polyseme.formats.native import read_manifest, verify, write_manifest
 from polyseme.tasks.features.encoders import Source
 from polyseme.tasks.fitting.checkpoint import plain
 
@@ -49,7 +48,7 @@ def save_model(
     """
     place = Path(path).resolve()
     check_replaceable(place, overwrite)
-    with replacing_folder(place) as folder:
+    with atomic_folder(place) as folder:
         described = {
             use: [
                 source.describe(source.bundle(folder / f"{use}-{number}") if bundle else None)

@@ -9,7 +9,7 @@ from polyseme.corpus.drift import DriftSettings, compare_corpora, draw_drift
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import save_figure
 
-SMALL = DriftSettings(skip=0, least=5, deals=100)
+SMALL = DriftSettings(skip=0, least=5, permutations=100)
 FILLER = ["old", "new", "big", "small", "far", "near", "dark", "cold", "warm", "wet"]
 
 
@@ -31,7 +31,7 @@ def corpora():
 
 @pytest.mark.parametrize("measure", ["prototype", "pairwise"])
 def test_the_word_that_changed_comes_first(corpora, measure):
-    settings = DriftSettings(words=("tree", "bank"), least=5, deals=100, measure=measure)
+    settings = DriftSettings(words=("tree", "bank"), least=5, permutations=100, measure=measure)
     drift = compare_corpora(Sensible(), *corpora, layer="top", settings=settings)
     first, second = drift.changes
     assert (first.word, second.word) == ("bank", "tree")
@@ -42,7 +42,7 @@ def test_the_word_that_changed_comes_first(corpora, measure):
 
 
 def test_examples_come_from_their_own_corpus(corpora):
-    settings = DriftSettings(words=("bank",), least=5, deals=10, examples=3)
+    settings = DriftSettings(words=("bank",), least=5, permutations=10, examples=3)
     (change,) = compare_corpora(Sensible(), *corpora, settings=settings).changes
     assert all({"river", "boat"} & set(use.words) for use in change.examples[0])
     assert all({"money", "loan"} & set(use.words) for use in change.examples[1])
@@ -58,7 +58,7 @@ def test_two_halves_of_one_corpus_differ_by_chance_only():
 def test_words_are_those_that_both_have_often(corpora):
     words = {change.word for change in compare_corpora(Sensible(), *corpora, settings=SMALL).changes}
     assert words == {"bank", "tree", *FILLER} | ({"river", "boat", "money", "loan"} & words)
-    fewer = DriftSettings(skip=2, most=3, least=5, deals=10)
+    fewer = DriftSettings(skip=2, most=3, least=5, permutations=10)
     assert len(compare_corpora(Sensible(), *corpora, settings=fewer).changes) == 3
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_compared_is_told(corpora):
 
 
 def test_vectors_that_know_no_context_see_no_change(corpora):
-    settings = DriftSettings(words=("bank", "tree"), least=5, deals=20)
+    settings = DriftSettings(words=("bank", "tree"), least=5, permutations=20)
     changes = compare_corpora(Sensible(), *corpora, layer=0, settings=settings).changes
     assert [change.change for change in changes] == pytest.approx([0, 0], abs=1e-5)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sensible import MONEY, RIVER, SENTENCES, Sensible
 
-from polyseme.corpus.senses import ClusterSettings, cluster_uses, company, draw_senses
+from polyseme.corpus.senses import ClusterSettings, cluster_uses, collocates, draw_senses
 from polyseme.corpus.uses import Use, Uses, embed_uses, find_uses
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import save_figure
@@ -81,7 +81,7 @@ def test_typical_uses_are_the_ones_in_the_middle():
 def test_company_is_what_stands_around_these_and_not_around_others():
     here = [Use(("the", "bank", "of", "the", "river"), 1), Use(("the", "river", "bank"), 2)]
     there = [Use(("the", "bank", "has", "money"), 1), Use(("the", "bank", "lent", "money"), 1)]
-    assert company(here, there) == ("river",)
+    assert collocates(here, there) == ("river",)
 
 
 def test_points_lie_in_the_plane_of_most_variance(uses):

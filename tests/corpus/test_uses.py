@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sensible import SENTENCES, Sensible
 
-from polyseme.corpus.uses import Lot, Use, bundled_sentences, embed_all, embed_uses, find_place, find_uses
+from polyseme.corpus.uses import Reservoir, Use, bundled_sentences, embed_all, embed_uses, find_place, find_uses
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError, InputError
 
@@ -32,10 +32,10 @@ def test_a_limit_keeps_so_many_in_order_and_always_the_same():
 def test_each_use_is_as_likely_as_any_other_to_be_kept():
     kept = np.zeros(6)
     for seed in range(2000):
-        lot = Lot(2, seed)
+        reservoir = Reservoir(2, seed)
         for number in range(6):
-            lot.offer(Use((str(number),), 0))
-        for use in lot.uses():
+            reservoir.add(Use((str(number),), 0))
+        for use in reservoir.uses():
             kept[int(use.word)] += 1
     assert (np.abs(kept / 2000 - 2 / 6) < 0.05).all()
 

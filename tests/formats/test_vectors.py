@@ -12,8 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from polyseme.errors import FormatError, OutputError, require
-from polyseme.formats.vectors import read_blocks, recognise, table
-from polyseme.formats.vectors.cache import cache_place, open_vectors
+from polyseme.formats.vectors import open_vectors, read_blocks, recognise, table
 from polyseme.formats.vectors.text import write
 
 WORDS = ["the", ",", "Bank", "bank", "Straße", "日本語", "x\u00a0y", "3.5"]
@@ -219,7 +218,7 @@ def test_a_vocabulary_beside_a_file_with_words_is_refused(make):
 def test_the_second_time_nothing_is_parsed(make, monkeypatch):
     path = make(GLOVE)
     first = open_vectors(path)
-    monkeypatch.setattr("polyseme.formats.vectors.cache.read_blocks", None)
+    monkeypatch.setattr("polyseme.formats.vectors.read_blocks", None)
     again = open_vectors(path)
     assert first.path == again.path
     assert words_of(again) == WORDS
@@ -264,22 +263,10 @@ def test_the_cache_is_where_it_is_told_to_be(make, tmp_path, monkeypatch):
     assert open_vectors(path, cache=tmp_path / "here").path.parent == tmp_path / "here"
     monkeypatch.delenv("POLYSEME_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache_place(path).parent == tmp_path / "xdg" / "polyseme" / "vectors"
+    assert open_vectors(path).path.parent == tmp_path / "xdg" / "polyseme" / "vectors"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert cache_place(path).parent == tmp_path / "home" / ".cache" / "polyseme" / "vectors"
-
-
-def test_what_a_killed_run_left_is_removed(make, cache):
-    path = make(GLOVE)
-    cache.mkdir(parents=True)
-    old, new = (cache / f".{cache_place(path).name}.{name}.unfinished" for name in ("old", "new"))
-    for left in (old, new):
-        left.write_text("half")
-    os.utime(old, (1, 1))
-    open_vectors(path)
-    assert not old.exists()
-    assert new.exists()
+    assert open_vectors(path).path.parent == tmp_path / "home" / ".cache" / "polyseme" / "vectors"
 
 
 @pytest.mark.parametrize("dim", [2, 3])

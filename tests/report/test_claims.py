@@ -9,21 +9,26 @@ import pytest
 from planted import Planted, noise
 
 from polyseme.errors import ConfigError
-from polyseme.report.claims import context as words
-from polyseme.report.claims import directions, documents, tense
-from polyseme.report.claims import fine_tuning as tuning
-from polyseme.report.claims import fitted_tasks as fitted
-from polyseme.report.claims import syntax_and_meaning as layers
-from polyseme.report.claims import transformers as company
-from polyseme.report.claims.tour import tell_opening
+from polyseme.report.claim import Findings
+from polyseme.report.claims import claim_01_context as context
+from polyseme.report.claims import claim_02_tense as tense
+from polyseme.report.claims import claim_04_syntax_and_meaning as syntax_and_meaning
+from polyseme.report.claims import claim_05_layer_mixing as layer_mixing
+from polyseme.report.claims import claim_06_labelled_data as labelled_data
+from polyseme.report.claims import claim_07_fine_tuning as fine_tuning
+from polyseme.report.claims import claim_08_directions as directions
+from polyseme.report.claims import claim_09_documents as documents
+from polyseme.report.claims import claim_10_transformer_layers as transformer_layers
+from polyseme.report.claims import claim_11_task_gains as task_gains
 from polyseme.report.measure.filters import common_letters
+from polyseme.report.measure.result_store import ResultStore, plain
 from polyseme.report.measure.separation import _area
 from polyseme.report.measure.statistics import resampled, sign_test
-from polyseme.report.measure.store import Store, plain
 from polyseme.report.measure.task_results import difference, results_of
-from polyseme.report.page.content import FAILED, HELD, UNTESTED, Findings, Quotes, Rule, Text, Told
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, ExampleSentences, Paragraph, PassRule, Verdict
 from polyseme.report.page.drawing import Bar, bars, lines
-from polyseme.report.page.html import Outcome, Page, inline, write_page
+from polyseme.report.page.html import ClaimSection, Page, inline, write_page
+from polyseme.report.tour import write_opening
 
 
 def given(missing=(), **found):
@@ -56,41 +61,41 @@ def test_senses_that_point_apart_win_every_comparison_and_equal_vectors_none():
 
 
 def test_random_weights_do_not_hold_that_senses_are_set_apart():
-    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS}
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS}
     near = {"mean": [0.5, 0.52], "interval": [[0.5, 0.5], [0.505, 0.535]], "words": [], "examples": []}
     far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
-    assert words.tell(given(classics=classics, separation=near)).verdict == FAILED
-    assert words.tell(given(classics=classics, separation=far)).verdict == HELD
+    assert context.judge(given(classics=classics, separation=near)).outcome == FAILED
+    assert context.judge(given(classics=classics, separation=far)).outcome == HELD
 
 
 def test_words_that_go_the_wrong_way_are_named():
-    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in words.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
-    _, table, text, groups, *_ = words.tell(given({"separation": "None."}, classics=classics)).blocks
+    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
+    _, table, text, groups, *_ = context.judge(given({"separation": "None."}, classics=classics)).blocks
     assert table.rows[0] == ("put", "1", "78", "82", "−4")
     assert "*Paris*, *bank* and *stick* go the right way, and *put* goes the wrong way: " in text.text
     assert [heading for heading, _ in groups.groups][:2] == ["**put**, in the present", "**put**, in the past"]
-    assert words.MEANINGS.keys() == words.CLASSICS.keys()
+    assert context.MEANINGS.keys() == context.CLASSICS.keys()
 
 
 def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
     real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
     replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
     rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
-    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
-    assert told.verdict == FAILED
-    assert "layer 2 (74 %) is higher than layer 1, which decides" in told.blocks[2].text
+    verdict = tense.judge(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert verdict.outcome == FAILED
+    assert "layer 2 (74 %) is higher than layer 1, which decides" in verdict.blocks[2].text
     real["1"] = [0.8, 0.7, 0.9]
-    told = tense.tell(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
-    assert told.verdict == HELD
-    assert not any(isinstance(block, Text) for block in told.blocks)
+    verdict = tense.judge(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
+    assert verdict.outcome == HELD
+    assert not any(isinstance(block, Paragraph) for block in verdict.blocks)
 
 
 @pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, FAILED)])
 def test_tense_is_found_where_it_was_planted(knows, verdict, tmp_path):
     from report_data import make_data
 
-    from polyseme.report.measure.sizes import Sizes
-    from polyseme.report.measure.subject import Data
+    from polyseme.report.measure.measurement import SampleSizes
+    from polyseme.report.measure.model_under_test import EvaluationData
 
     lot = count()
 
@@ -98,9 +103,11 @@ def test_tense_is_found_where_it_was_planted(knows, verdict, tmp_path):
         mark = 5.0 * (1 if "yesterday" in sentence else -1) if knows else 0.0
         return np.concatenate([[mark], noise(next(lot), dim=7)])
 
-    found = tense.measure_tense(SimpleNamespace(encoder=Planted(plant)), Data(make_data(tmp_path)), Sizes())  # pyright: ignore
+    found = tense.measure_tense(
+        SimpleNamespace(encoder=Planted(plant)), EvaluationData(make_data(tmp_path)), SampleSizes()
+    )  # pyright: ignore
     assert found["real"]["0"][0] == pytest.approx(0.5)
-    assert tense.tell(given(tense=plain(found))).verdict == verdict
+    assert tense.judge(given(tense=plain(found))).outcome == verdict
 
 
 def test_numbers_are_those_of_the_probe_command(tmp_path):
@@ -109,10 +116,10 @@ def test_numbers_are_those_of_the_probe_command(tmp_path):
     from polyseme.analysis.layers.probe import ProbeSettings, probe
     from polyseme.report.measure.grammar import TEST, TRAIN
     from polyseme.report.measure.probing import columns, embed_words, fit_and_answer, right, single
-    from polyseme.text.conll import Labels, read_labelled
+    from polyseme.text.conll import LabelSpec, read_labelled
 
     data, model = make_data(tmp_path), Planted()
-    train, test = (list(read_labelled(data / name, Labels("upos"))) for name in (TRAIN, TEST))
+    train, test = (list(read_labelled(data / name, LabelSpec("upos"))) for name in (TRAIN, TEST))
     known, asked = ((embed_words(model, columns(part)[0]), columns(part)[1]) for part in (train, test))  # pyright: ignore
     ours = right(fit_and_answer(known, asked, single(1)), asked[1]).mean()
     theirs = probe(model, train, test, ProbeSettings(layers=1, control=False)).layers[0].accuracy
@@ -136,17 +143,17 @@ def sentiment(*shares, p=0.001):
 
 def test_layers_hold_only_when_both_halves_of_the_claim_do():
     syntax = grammar(by_layer(0.8, 0.9, 0.85), by_layer(0.5, 0.7, 0.6))
-    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8))).verdict == HELD
-    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.8, 0.7))).verdict == FAILED
-    assert layers.tell(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8, p=0.3))).verdict == FAILED
-    assert layers.tell(given(grammar=syntax)).verdict == UNTESTED
+    assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8))).outcome == HELD
+    assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.8, 0.7))).outcome == FAILED
+    assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8, p=0.3))).outcome == FAILED
+    assert syntax_and_meaning.judge(given(grammar=syntax)).outcome == UNTESTED
 
 
 def test_layers_of_a_model_that_learns_nothing_from_context_do_not_hold():
     blind = grammar(by_layer(0.9, 0.85, 0.8), by_layer(0.5, 0.7, 0.6))
-    told = layers.tell(given(grammar=blind, sentiment=sentiment(0.6, 0.7, 0.8)))
-    assert told.verdict == FAILED
-    assert "beats the spelling" in told.because
+    verdict = syntax_and_meaning.judge(given(grammar=blind, sentiment=sentiment(0.6, 0.7, 0.8)))
+    assert verdict.outcome == FAILED
+    assert "beats the spelling" in verdict.reason
 
 
 def test_twice_the_numbers_are_no_merit_of_two_directions():
@@ -157,8 +164,8 @@ def test_twice_the_numbers_are_no_merit_of_two_directions():
             "p": dict.fromkeys(("0 1", "forward half of both", "backward half of both"), 0.01),
         }
 
-    assert directions.tell(given(grammar=grammar(shares(0.9), shares(0.9)))).verdict == HELD
-    assert directions.tell(given(grammar=grammar(shares(0.7), shares(0.7)))).verdict == FAILED
+    assert directions.judge(given(grammar=grammar(shares(0.9), shares(0.9)))).outcome == HELD
+    assert directions.judge(given(grammar=grammar(shares(0.7), shares(0.7)))).outcome == FAILED
 
 
 def test_documents_must_help_somewhere_and_hurt_nowhere():
@@ -169,10 +176,10 @@ def test_documents_must_help_somewhere_and_hurt_nowhere():
         }
         return {"words": 1, "sentences": 1, "documents": 1, **sides}
 
-    assert documents.tell(given(carried=found(0.9, 0.9))).verdict == HELD
-    assert documents.tell(given(carried=found(0.9, 0.7))).verdict == FAILED
-    assert documents.tell(given(carried=found(0.9, 0.9, p=0.2))).verdict == FAILED
-    assert documents.tell(given(carried=found(0.9, 0.9, usual=0.95))).verdict == FAILED
+    assert documents.judge(given(carried=found(0.9, 0.9))).outcome == HELD
+    assert documents.judge(given(carried=found(0.9, 0.7))).outcome == FAILED
+    assert documents.judge(given(carried=found(0.9, 0.9, p=0.2))).outcome == FAILED
+    assert documents.judge(given(carried=found(0.9, 0.9, usual=0.95))).outcome == FAILED
 
 
 def test_the_last_layer_must_lose_beyond_luck():
@@ -180,23 +187,23 @@ def test_the_last_layer_must_lose_beyond_luck():
         f1 = {"0": 0.1, "last": 0.3, "second-to-last": 0.35, "embeddings": 0.2}
         return {"f1": f1, "difference": {"second-to-last last": interval}, "train": 1, "test": 1}
 
-    assert company.tell(given(names=names([0.01, 0.09]))).verdict == HELD
-    assert company.tell(given(names=names([-0.01, 0.09]))).verdict == FAILED
-    assert company.tell(given(names={"f1": {"0": 0.1, "1": 0.2, "2": 0.3}})).verdict == UNTESTED
+    assert transformer_layers.judge(given(names=names([0.01, 0.09]))).outcome == HELD
+    assert transformer_layers.judge(given(names=names([-0.01, 0.09]))).outcome == FAILED
+    assert transformer_layers.judge(given(names={"f1": {"0": 0.1, "1": 0.2, "2": 0.3}})).outcome == UNTESTED
 
 
 def test_fitted_taggers_decide_on_layers_where_they_are_stored():
     rows = {"bert-last": [0.40, 0.41], "bert-embeddings": [0.2, 0.2], "bert-concat-last-four": [0.45, 0.46]}
     stored = results_of(results(wnut17=rows), "mine")
-    assert company.tell(given(tasks=stored)).verdict == HELD
+    assert transformer_layers.judge(given(tasks=stored)).outcome == HELD
     rows["bert-concat-last-four"] = [0.38, 0.46]
-    assert company.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == FAILED
+    assert transformer_layers.judge(given(tasks=results_of(results(wnut17=rows), "mine"))).outcome == FAILED
 
 
 def test_all_models_stand_in_one_table():
     one = given(wic={"accuracy": {"0": 0.5, "1": 0.61}}, size={"bytes": 54_000_000})
     other = given(wic={"accuracy": {"0": 0.52}})
-    table = company.tell_all([one, other])[0]
+    table = transformer_layers.compare([one, other])[0]
     assert table.columns == ("model", "word in context", "MB")
     assert table.rows == (("model", "61.0", "54"), ("model", "52.0", "–"))
 
@@ -231,42 +238,42 @@ def test_fits_are_the_encoders_and_not_those_of_the_word_vectors_beside_it():
 
 def test_the_learnt_mix_must_beat_the_top_layer():
     stored = results(wnut17={"elmo": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
-    told = fitted.tell_mix(given(tasks=plain(results_of(stored, "mine"))))
-    assert told.verdict == HELD
-    assert "+5.0 points" in told.because
+    verdict = layer_mixing.judge(given(tasks=plain(results_of(stored, "mine"))))
+    assert verdict.outcome == HELD
+    assert "+5.0 points" in verdict.reason
     noisy = results(wnut17={"elmo": [0.30, 0.41, 0.52], "layer-2": [0.35, 0.36, 0.37]})
-    assert fitted.tell_mix(given(tasks=plain(results_of(noisy, "mine")))).verdict == FAILED
-    assert fitted.tell_mix(given({"tasks": "Nothing."})).verdict == UNTESTED
+    assert layer_mixing.judge(given(tasks=plain(results_of(noisy, "mine")))).outcome == FAILED
+    assert layer_mixing.judge(given({"tasks": "Nothing."})).outcome == UNTESTED
 
 
 def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
     stored = results(wnut17={"glove": [0.3], "elmo": [0.4], "elmo@30%": [0.31]})
-    assert fitted.tell_data(given(tasks=plain(results_of(stored, "mine")))).verdict == HELD
+    assert labelled_data.judge(given(tasks=plain(results_of(stored, "mine")))).outcome == HELD
     good = {"sentences": [1] * 5, "view": "joined", "spelling": [0.8] * 5, "context": [0.85] * 5}
-    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.7}})).verdict == HELD
-    assert fitted.tell_data(given(grammar={"curve": good, "upos": {"usual": 0.9}})).verdict == FAILED
+    assert labelled_data.judge(given(grammar={"curve": good, "upos": {"usual": 0.7}})).outcome == HELD
+    assert labelled_data.judge(given(grammar={"curve": good, "upos": {"usual": 0.9}})).outcome == FAILED
     probe = {
         "sentences": [1, 2, 3, 4, 5],
         "view": "joined",
         "spelling": [0.5] * 4 + [0.8],
         "context": [0.5] * 3 + [0.7] * 2,
     }
-    assert fitted.tell_data(given(grammar={"curve": probe, "upos": {"usual": 0.6}})).verdict == FAILED
+    assert labelled_data.judge(given(grammar={"curve": probe, "upos": {"usual": 0.6}})).outcome == FAILED
 
 
 def test_the_gain_is_averaged_over_four_tasks_or_more():
     tasks = {name: {"glove": [0.80], "elmo": [0.83]} for name in ("wnut17", "conll2000", "ewt", "sst5")}
-    assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == HELD
+    assert task_gains.judge(given(tasks=results_of(results(**tasks), "mine"))).outcome == HELD
     tasks["sick"] = {"glove": [0.80], "elmo": [0.78]}
-    assert fitted.tell_gain(given(tasks=results_of(results(**tasks), "mine"))).verdict == FAILED
+    assert task_gains.judge(given(tasks=results_of(results(**tasks), "mine"))).outcome == FAILED
     few = {name: tasks[name] for name in ("wnut17", "ewt")}
-    assert fitted.tell_gain(given(tasks=results_of(results(**few), "mine"))).verdict == UNTESTED
+    assert task_gains.judge(given(tasks=results_of(results(**few), "mine"))).outcome == UNTESTED
 
 
 def test_fine_tuning_is_compared_with_the_same_model_frozen():
     rows = {"fine-tuned": [0.5, 0.51], "bert-weighted-sum-all": [0.4, 0.41]}
-    assert tuning.tell(given(tasks=results_of(results(wnut17=rows), "mine"))).verdict == HELD
-    assert tuning.tell(given(tasks=results_of(results(wnut17={"elmo": [0.4]}), "mine"))).verdict == UNTESTED
+    assert fine_tuning.judge(given(tasks=results_of(results(wnut17=rows), "mine"))).outcome == HELD
+    assert fine_tuning.judge(given(tasks=results_of(results(wnut17={"elmo": [0.4]}), "mine"))).outcome == UNTESTED
 
 
 def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
@@ -276,18 +283,18 @@ def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
     rows = [evaluation(0, "held-out", 200), evaluation(0, "old.txt", 90), evaluation(5, "held-out", 150)]
     rows += [evaluation(9, "held-out", 120), evaluation(9, "old.txt", 99)]
     (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows}))
-    found = tuning.read_tuning(tmp_path)
+    found = fine_tuning.read_tuning(tmp_path)
     assert found == {"held-out": [200, 120], "old.txt": [90, 99]}
-    told = tuning.tell(given(tuned=found))
-    assert told.verdict == HELD
-    assert told.blocks[1].rows[1] == ("old.txt", "90.0", "99.0", "+10 %")
-    assert tuning.tell(given(tuned={"held-out": [200, 195]})).verdict == FAILED
+    verdict = fine_tuning.judge(given(tuned=found))
+    assert verdict.outcome == HELD
+    assert verdict.blocks[1].rows[1] == ("old.txt", "90.0", "99.0", "+10 %")
+    assert fine_tuning.judge(given(tuned={"held-out": [200, 195]})).outcome == FAILED
     (tmp_path / "training.json").write_text(json.dumps({"evaluations": rows[2:3]}))
     with pytest.raises(ConfigError, match="not tuned from another"):
-        tuning.read_tuning(tmp_path)
+        fine_tuning.read_tuning(tmp_path)
     (tmp_path / "training.json").write_text("{")
     with pytest.raises(ConfigError, match="does not say how"):
-        tuning.read_tuning(tmp_path)
+        fine_tuning.read_tuning(tmp_path)
 
 
 def test_a_model_that_was_tuned_from_this_one_tells_what_the_tasks_gained():
@@ -295,10 +302,10 @@ def test_a_model_that_was_tuned_from_this_one_tells_what_the_tasks_gained():
     tuned = results("other", sst5={"tuned": [0.47, 0.48]}, trec6={"tuned": [0.95, 0.95]})
     for each in tuned.values():
         each |= {"tuned_from": "mine", "perplexities": {"held-out": [200, 120], "old.txt": [90, 99]}}
-    told = tuning.tell(given(tasks=plain(results_of(stored | tuned, "mine"))))
-    assert told.verdict == HELD
-    assert "from 200.0 to 120.0" in told.because
-    assert told.blocks[-1].rows[0] == ("sentiment (SST-5)", "45.5 ± 0.7", "47.5 ± 0.7", "+2.0")
+    verdict = fine_tuning.judge(given(tasks=plain(results_of(stored | tuned, "mine"))))
+    assert verdict.outcome == HELD
+    assert "from 200.0 to 120.0" in verdict.reason
+    assert verdict.blocks[-1].rows[0] == ("sentiment (SST-5)", "45.5 ± 0.7", "47.5 ± 0.7", "+2.0")
     with pytest.raises(ConfigError, match="fingerprint is another"):
         results_of(tuned, "yours")
 
@@ -308,7 +315,7 @@ def test_one_seed_says_nothing_about_luck():
 
 
 def test_what_is_stored_comes_back_as_it_was_given(tmp_path):
-    store = Store(tmp_path / "parts")
+    store = ResultStore(tmp_path / "parts")
     found = store.put("part", {"seed": 0}, {"a": np.float32(1 / 3), "b": [float("nan"), np.arange(2)]})
     assert found == store.get("part", {"seed": 0}) == {"a": 0.3333333, "b": [None, [0, 1]]}
     assert store.get("part", {"seed": 1}) is None
@@ -326,7 +333,7 @@ def test_what_is_stored_comes_back_as_it_was_given(tmp_path):
     ],
 )
 def test_what_was_altered_in_the_store_is_not_taken(tmp_path, alter):
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.put("part", 0, {"share": 0.25})
     path = next(tmp_path.glob("part-*.json"))
     whole = path.read_text("utf-8")
@@ -336,7 +343,7 @@ def test_what_was_altered_in_the_store_is_not_taken(tmp_path, alter):
 
 
 def test_no_file_of_the_store_can_stand_in_for_another(tmp_path):
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.put("part", 0, {"share": 0.25})
     first = next(tmp_path.glob("part-*.json")).read_bytes()
     store.put("part", 1, {"share": 0.75})
@@ -355,13 +362,13 @@ def test_letters_are_common_where_most_words_have_them_in_the_same_place():
 @pytest.mark.parametrize("same", [True, False])
 def test_the_opening_tells_which_use_has_another_meaning(same):
     found = {"uses": 2, "nearest": [[[["the", "bank", "."], 1, 0.694, same]]] * 2}
-    quotes = [block for block in tell_opening([given(opening=found)]) if isinstance(block, Quotes)]
+    quotes = [block for block in write_opening([given(opening=found)]) if isinstance(block, ExampleSentences)]
     assert quotes[0].lines == ((("the", "bank", "."), 1, "69 % alike" if same else "another meaning: 69 % alike"),)
 
 
 def test_the_list_says_in_short_why_a_claim_was_not_tested():
-    told = Told(UNTESTED, "Fitted tasks are needed (--tasks FILE). More is below.")
-    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    verdict = Verdict(UNTESTED, "Fitted tasks are needed (--tasks FILE). More is below.")
+    page = write_page(Page(("m",), (), ((),), (ClaimSection(1, "Title", "Explanation", "", (verdict,)),), ""))
     assert "Not tested: fitted tasks are needed (--tasks FILE).</span>" in page
     assert "Of 1 claim about the model named <em>m</em>, 1 not tested here." in page
 
@@ -374,8 +381,8 @@ def test_text_is_set_as_print_is_and_code_is_left_alone():
 
 
 def test_the_rule_stands_before_the_verdict():
-    told = Told(HELD, "Because.", (Text("Figures."), Rule("it rains.")))
-    page = write_page(Page(("m",), (), ((),), (Outcome(words.CLAIM, (told,)),), ""))
+    verdict = Verdict(HELD, "Because.", (Paragraph("Figures."), PassRule("it rains.")))
+    page = write_page(Page(("m",), (), ((),), (ClaimSection(1, "Title", "Explanation", "", (verdict,)),), ""))
     section = page[page.index('id="claim-1"') :]
     assert section.index("It rains.") < section.index("Because.") < section.index("Figures.")
 

@@ -8,22 +8,23 @@ import pytest
 from language_models import make_language_model, save_language_model
 from report_data import make_data
 
-from polyseme.analysis.layers.linear import FitSettings, LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearFitSettings, LinearProblem
 from polyseme.errors import PolysemeError
 from polyseme.loading import load
-from polyseme.report.claims import context as words
+from polyseme.report.claim import Findings
+from polyseme.report.claims import claim_01_context as words
 from polyseme.report.claims import listing as claims
-from polyseme.report.claims.documents import DOCUMENTS
-from polyseme.report.claims.transformers import SIMILARITY, WIC_PART
-from polyseme.report.claims.unseen_words import UNSEEN
+from polyseme.report.claims.claim_03_unseen_words import UNSEEN
+from polyseme.report.claims.claim_09_documents import DOCUMENTS
+from polyseme.report.claims.claim_10_transformer_layers import SIMILARITY, WIC_PART
 from polyseme.report.measure import probing
 from polyseme.report.measure.grammar import GRAMMAR
+from polyseme.report.measure.measurement import quick
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import SENSES
 from polyseme.report.measure.sentiment import SENTIMENT
-from polyseme.report.measure.sizes import quick
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import FAILED, HELD, UNTESTED, Findings
+from polyseme.report.page.content import FAILED, HELD, UNTESTED
 from polyseme.report.run import Report, ReportSettings
 
 VERDICTS = {HELD, FAILED, UNTESTED}
@@ -33,7 +34,7 @@ VERDICTS = {HELD, FAILED, UNTESTED}
 def short_fits():
     """Probes of made-up sentences go on for ever, and nobody asks how good they are here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probing, "LinearProblem", partial(LinearProblem, settings=FitSettings(iterations=10)))
+        patch.setattr(probing, "LinearProblem", partial(LinearProblem, settings=LinearFitSettings(iterations=10)))
         yield
 
 
@@ -64,7 +65,7 @@ def whole(tmp_path_factory, data, tiny):
 
 
 def make(model, data, folder):
-    report = Report([Subject(load(model), str(model))], ReportSettings(folder, str(data)))
+    report = Report([ModelUnderTest(load(model), str(model))], ReportSettings(folder, str(data)))
     for _ in report.steps():
         pass
     report.write()
@@ -127,7 +128,7 @@ def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
     arguments = ("report", tiny, "--only", "1", "-o", tmp_path)
     with monkeypatch.context() as patch:
         broken = words.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
-        claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.tell)
+        claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.judge)
         patch.setattr(claims, "CLAIMS", (claim,))
         stopped = call(*arguments)
         assert stopped.status == 130
@@ -193,7 +194,7 @@ def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_f
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        (("--only", "12"), "there is no claim '12'; they are 1 to 11, and 'tour'"),
+        (("--only", "12"), "there is no claim '12'; choose from 1 to 11, or 'tour'"),
         (("--data", "nowhere"), "nowhere does not exist; --data takes a folder with labelled sets in it"),
         (("--data", "README.md"), "README.md is no folder; --data takes a folder"),
         (("--data", "docs"), "docs holds none of the labelled sets; folders are expected: lm-wikitext103, ner-wnut17"),
@@ -255,11 +256,11 @@ def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, p
     folder = make_data(tmp_path)
     (folder / file).write_bytes(content)
     with pytest.raises(PolysemeError):
-        part.measure(Subject(load(tiny), str(tiny)), Data(folder), quick())
+        part.measure(ModelUnderTest(load(tiny), str(tiny)), EvaluationData(folder), quick())
 
 
 def test_commands_on_the_page_can_be_pasted(tmp_path):
     findings = Findings("m", "my models/a", "da ta", False)
-    assert findings.again(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4 -o claim-4"
-    assert findings.again("tour").line.endswith("--only tour -o tour")
-    assert findings.where("wsd/x") == "'da ta/wsd/x'"
+    assert findings.rerun(4).line == "polyseme report 'my models/a' --data 'da ta' --only 4 -o claim-4"
+    assert findings.rerun("tour").line.endswith("--only tour -o tour")
+    assert findings.data_path("wsd/x") == "'da ta/wsd/x'"

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.layers.features import on_disk
-from polyseme.analysis.layers.views import view_dim, view_name, views
+from polyseme.analysis.layer_vectors import layer_choices, layer_dim, layer_name, temporary_array
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.interfaces import Embedder
@@ -67,7 +66,7 @@ class GeometrySettings:
 
 
 @dataclass(frozen=True)
-class Measure:
+class CorrectedMeasure:
     """A mean, what random words give, and the difference."""
 
     raw: float
@@ -80,9 +79,9 @@ class LayerGeometry:
     """One layer."""
 
     layer: int | str
-    self_similarity: Measure
-    intra_sentence: Measure
-    explained_variance: Measure
+    self_similarity: CorrectedMeasure
+    intra_sentence: CorrectedMeasure
+    explained_variance: CorrectedMeasure
 
 
 @dataclass(frozen=True)
@@ -118,9 +117,9 @@ class GeometryResult:
 def geometry(
     embedder: Embedder, sentences: Iterable[Sequence[str]], settings: GeometrySettings | None = None
 ) -> GeometryResult:
-    """Measure each layer on a text."""
+    """CorrectedMeasure each layer on a text."""
     settings = settings or GeometrySettings()
-    choices = views(settings.layers, embedder.num_layers)
+    choices = layer_choices(settings.layers, embedder.num_layers)
     lot = np.random.default_rng(settings.seed)
     kept = _some_sentences(sentences, settings.sentences, lot)
     uses = _some_uses(kept, settings, lot)
@@ -130,7 +129,7 @@ def geometry(
     arrays, intra = _embed(embedder, kept, places, choices)
     rows, words = zip(*(_measure(array, uses, np.random.default_rng(settings.seed)) for array in arrays), strict=True)
     layers = tuple(
-        LayerGeometry(view_name(choice), row[0], _corrected(within, row[0].baseline), row[1])
+        LayerGeometry(layer_name(choice), row[0], _corrected(within, row[0].baseline), row[1])
         for choice, row, within in zip(choices, rows, intra, strict=True)
     )
     found = [WordGeometry(word, len(uses[word]), tuple(each)) for word, *each in zip(uses, *words, strict=True)]
@@ -186,7 +185,7 @@ def _embed(
     rows: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, (number, place) in enumerate(places):
         rows[number].append((row, place))
-    arrays = [on_disk(len(places), view_dim(choice, embedder.num_layers, embedder.dim)) for choice in choices]
+    arrays = [temporary_array(len(places), layer_dim(choice, embedder.num_layers, embedder.dim)) for choice in choices]
     within: list[list[float]] = [[] for _ in choices]
     for number, vectors in enumerate(embedder.embed(sentences)):
         check_vectors(vectors, sentences[number])
@@ -206,7 +205,7 @@ def _within(vectors: np.ndarray) -> float:
 
 def _measure(
     vectors: np.ndarray, uses: dict[str, list[Place]], lot: np.random.Generator
-) -> tuple[tuple[Measure, Measure], list[float]]:
+) -> tuple[tuple[CorrectedMeasure, CorrectedMeasure], list[float]]:
     """Self-similarity and explained variance of all words together, and the former of each."""
     ends = np.cumsum([len(places) for places in uses.values()])
     others = _there(vectors[ends[-1] :])
@@ -242,8 +241,8 @@ def _explained(vectors: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(products)[-1] / np.trace(products))
 
 
-def _corrected(raw: float, baseline: float) -> Measure:
-    return Measure(float(raw), float(baseline), float(raw - baseline))
+def _corrected(raw: float, baseline: float) -> CorrectedMeasure:
+    return CorrectedMeasure(float(raw), float(baseline), float(raw - baseline))
 
 
 def _mean(values: Iterable[float]) -> float:

@@ -33,7 +33,7 @@ Answers = Sequence[str | None]  # a sense key for each tagged word of a set, in 
 
 
 @dataclass(frozen=True)
-class Score:
+class WsdScore:
     """How many of a set's instances were answered rightly: with any of the keys that its annotators allow."""
 
     name: str
@@ -43,18 +43,18 @@ class Score:
     f1: float  # of precision and recall; the same as either when everything is answered
 
     @classmethod
-    def of(cls, name: str, instances: int, answered: int, correct: int) -> Score:
+    def of(cls, name: str, instances: int, answered: int, correct: int) -> WsdScore:
         """With what follows from the counts."""
         return cls(name, instances, answered, correct, 2 * correct / max(1, answered + instances))
 
 
 @dataclass(frozen=True)
-class Method:
+class WsdMethod:
     """One way to answer, and its score on each set; ALL is all their instances together."""
 
     name: str
     layer: LayerChoice | None
-    scores: tuple[Score, ...]
+    scores: tuple[WsdScore, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class WsdResult:
     tagged: int
     unknown: int
     unseen: int
-    methods: tuple[Method, ...]
+    methods: tuple[WsdMethod, ...]
 
 
 def disambiguate(
@@ -96,13 +96,13 @@ def disambiguate(
     ]
     layers = list(range(embedder.num_layers)) if layer == "all" else [layer]
     by_layer = zip(layers, zip(*answers, strict=True), strict=True)
-    methods = [Method(f"layer {number}", number, _scores(sets, given)) for number, given in by_layer]
+    methods = [WsdMethod(f"layer {number}", number, _scores(sets, given)) for number, given in by_layer]
     return WsdResult(
         embedder.name,
         senses.tagged,
         senses.unknown,
         sum(not senses.counts[tag.lemma] for tag in tags),
-        (baseline, Method("most frequent in training", None, _scores(sets, frequent)), *methods),
+        (baseline, WsdMethod("most frequent in training", None, _scores(sets, frequent)), *methods),
     )
 
 
@@ -121,14 +121,14 @@ def draw_wsd(result: WsdResult) -> Figure:
     return figure
 
 
-def first_sense(sets: Sets, inventory: Inventory) -> Method:
+def first_sense(sets: Sets, inventory: Inventory) -> WsdMethod:
     """What the back-off alone gives: every word in the sense that WordNet lists first."""
     if not sets:
         raise ConfigError("there is no test set; give at least one")
     for name, sentences in sets.items():
         check_gold(sentences, inventory, name)
     answers = [inventory.first_sense(tag.lemma) for tag in _tags(sets)]
-    return Method("WordNet's first sense", None, _scores(sets, answers))
+    return WsdMethod("WordNet's first sense", None, _scores(sets, answers))
 
 
 class SenseVectors:
@@ -222,13 +222,13 @@ def _tags(sets: Sets) -> list[Tag]:
     return [tag for sentences in sets.values() for sentence in sentences for tag in sentence.tags]
 
 
-def _scores(sets: Sets, answers: Answers) -> tuple[Score, ...]:
+def _scores(sets: Sets, answers: Answers) -> tuple[WsdScore, ...]:
     """The score on each set; then, of several, on all together, and on all but the one that systems are tuned on."""
     scores, rest = [], iter(answers)
     for name, sentences in sets.items():
         pairs = list(zip(_tags({name: sentences}), rest, strict=False))
         answered = sum(answer is not None for _, answer in pairs)
-        scores.append(Score.of(name, len(pairs), answered, sum(answer in tag.keys for tag, answer in pairs)))
+        scores.append(WsdScore.of(name, len(pairs), answered, sum(answer in tag.keys for tag, answer in pairs)))
     together = [_sum(ALL, scores)] if len(scores) > 1 else []
     others = [score for score in scores if score.name != DEVELOPMENT]
     if 1 < len(others) < len(scores):
@@ -236,8 +236,8 @@ def _scores(sets: Sets, answers: Answers) -> tuple[Score, ...]:
     return (*scores, *together)
 
 
-def _sum(name: str, scores: Sequence[Score]) -> Score:
-    return Score.of(
+def _sum(name: str, scores: Sequence[WsdScore]) -> WsdScore:
+    return WsdScore.of(
         name,
         sum(score.instances for score in scores),
         sum(score.answered for score in scores),

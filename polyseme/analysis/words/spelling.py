@@ -1,6 +1,6 @@
 """Words never seen in training: does their spelling lead to the word that they come from?
 
-Forms and misspellings are made of common words by rule and by lot (`made_words`). Each made word is embedded without
+Forms and misspellings are made of common words by rule and at random (`generated_words`). Each is embedded without
 context, and so are the common words; the question is whether the word that it was made from is among the nearest of
 them. It is asked by the cosine of the vectors as they are, and again of *whitened* ones: along each of their principal
 directions, the common words then differ equally, so that no few directions (frequency, part of speech) drown the rest.
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.senses.wic import wilson
-from polyseme.analysis.words.isolated import embed_alone, known
-from polyseme.analysis.words.made_words import MadeWord, WordLists, make_forms, make_misspellings
+from polyseme.analysis.layer_vectors import embed_isolated, known_mask
+from polyseme.analysis.senses.wic import wilson_interval
+from polyseme.analysis.words.generated_words import GeneratedWord, WordLists, generate_forms, generate_misspellings
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.similarity import unit
@@ -56,10 +56,10 @@ class SpellingSettings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SpellingAnswer:
     """A made word, its nearest neighbours, and the place of the right one among all (1 is the nearest); 0: none."""
 
-    made: MadeWord
+    made: GeneratedWord
     nearest: tuple[str, ...]
     rank: int
 
@@ -101,7 +101,7 @@ class SpellingScore:
     high: float
     first: float
     rules: tuple[RuleShare, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[SpellingAnswer, ...]
 
 
 @dataclass(frozen=True)
@@ -154,22 +154,22 @@ def spelling(
     among = list(dict.fromkeys(words))[: settings.commonest]
     lists = WordLists(frozenset(words), frozenset(words).union(seen))
     made = _make(among, lists, settings)
-    pool = _Pool(among, embed_alone(embedder, among, [0])[0])
+    pool = _Pool(among, embed_isolated(embedder, among, [0])[0])
     scores = []
     for kind, items in made.items():
         asked = [item.word for item in items]
-        found = embed_alone(embedder, asked, [0])
-        readable = known(embedder, asked, found)
+        found = embed_isolated(embedder, asked, [0])
+        readable = known_mask(embedder, asked, found)
         for metric in METRICS:
             answers = pool.answer(items, np.where(readable[:, None], found[0], 0), metric, settings.nearest)
             scores.append(_score((kind, metric), answers, int(readable.sum()), settings.nearest))
     return SpellingResult(embedder.name, len(among), len(lists.seen), settings.nearest, settings.seed, tuple(scores))
 
 
-def _make(among: Sequence[str], lists: WordLists, settings: SpellingSettings) -> dict[str, list[MadeWord]]:
+def _make(among: Sequence[str], lists: WordLists, settings: SpellingSettings) -> dict[str, list[GeneratedWord]]:
     made = {
-        "forms": make_forms(among, lists, settings.count, settings.seed),
-        "misspellings": make_misspellings(among, lists, settings.count, settings.seed),
+        "forms": generate_forms(among, lists, settings.count, settings.seed),
+        "misspellings": generate_misspellings(among, lists, settings.count, settings.seed),
     }
     for kind, items in made.items():
         if not items:
@@ -188,7 +188,9 @@ class _Pool:
         self._axes = _whitening(vectors - self._middle)
         self._vectors = {metric: self._seen_by(metric, vectors) for metric in METRICS}
 
-    def answer(self, items: Sequence[MadeWord], vectors: np.ndarray, metric: str, nearest: int) -> list[Answer]:
+    def answer(
+        self, items: Sequence[GeneratedWord], vectors: np.ndarray, metric: str, nearest: int
+    ) -> list[SpellingAnswer]:
         """The nearest of each made word; none for one without a vector."""
         answers = []
         there = np.asarray(vectors.any(axis=1))
@@ -199,12 +201,12 @@ class _Pool:
             answers += map(self._answer, items[some], cosines, there[some], repeat(nearest))
         return answers
 
-    def _answer(self, item: MadeWord, cosines: np.ndarray, there: bool, nearest: int) -> Answer:
+    def _answer(self, item: GeneratedWord, cosines: np.ndarray, there: bool, nearest: int) -> SpellingAnswer:
         if not there:
-            return Answer(item, (), 0)
+            return SpellingAnswer(item, (), 0)
         best = np.argsort(-cosines, kind="stable")[:nearest].tolist()
         rank = 1 + int((cosines > cosines[self._row[item.base]]).sum())
-        return Answer(item, tuple(self._words[int(row)] for row in best), rank)
+        return SpellingAnswer(item, tuple(self._words[int(row)] for row in best), rank)
 
     def _seen_by(self, metric: str, vectors: np.ndarray) -> np.ndarray:
         return unit(vectors) if metric == "cosine" else unit((vectors - self._middle) @ self._axes)
@@ -217,7 +219,7 @@ def _whitening(centred: np.ndarray) -> np.ndarray:
     return (directions[:, kept] / np.sqrt(variances[kept])).astype(np.float32)
 
 
-def _score(which: tuple[str, str], answers: Sequence[Answer], readable: int, nearest: int) -> SpellingScore:
+def _score(which: tuple[str, str], answers: Sequence[SpellingAnswer], readable: int, nearest: int) -> SpellingScore:
     ranks = np.array([answer.rank for answer in answers])
     right = (ranks > 0) & (ranks <= nearest)
     made = Counter(answer.made.rule for answer in answers)
@@ -228,7 +230,7 @@ def _score(which: tuple[str, str], answers: Sequence[Answer], readable: int, nea
         readable=readable,
         found=int(right.sum()),
         share=float(right.mean()),
-        **dict(zip(("low", "high"), wilson(int(right.sum()), len(answers)), strict=True)),
+        **dict(zip(("low", "high"), wilson_interval(int(right.sum()), len(answers)), strict=True)),
         first=float((ranks == 1).mean()),
         rules=tuple(RuleShare(rule, count, by_rule[rule]) for rule, count in made.items()),
         answers=tuple(answers),

@@ -24,7 +24,7 @@ from polyseme.errors import ConfigError, InputError
 from polyseme.kernels import native
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
 CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 

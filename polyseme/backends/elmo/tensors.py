@@ -37,7 +37,7 @@ from polyseme.embedding.batching import (
 from polyseme.embedding.encoder import WORD_BUDGET
 from polyseme.embedding.interfaces import EmbedSettings, Precision
 from polyseme.model.bilm import BiLM
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
 ENCODED_AT_ONCE = 8192  # distinct words
 GPU_WORDS = 1 << 17  # at a time; more do not make it faster

@@ -14,7 +14,7 @@ from polyseme.cli.corpus_source import RawOption
 from polyseme.cli.output import DeviceOption, ModelArgument, Progress, SeedOption, open_embedder, size
 
 if TYPE_CHECKING:
-    from polyseme.corpus.distil import Distilled, DistilSettings, Plan
+    from polyseme.corpus.distil import Distilled, DistilPlan, DistilSettings
     from polyseme.embedding.interfaces import Embedder
 
 
@@ -67,12 +67,12 @@ def contexts_file(output: Path) -> Path:
     return output.with_name(f"{output.stem}.senses.tsv")
 
 
-def _say(plan: Plan) -> None:
+def _say(plan: DistilPlan) -> None:
     what = f"{len(plan.words):,} words, {plan.uses.sum():,} of {plan.counts.sum():,} uses"
     typer.echo(f"{what}; their vectors take {size(plan.bytes)} meanwhile", err=True)
 
 
-def _distil(embedder: Embedder, text: Iterable[list[str]], plan: Plan, settings: DistilSettings) -> Distilled:
+def _distil(embedder: Embedder, text: Iterable[list[str]], plan: DistilPlan, settings: DistilSettings) -> Distilled:
     """Show how far it is: sentences read, those that need not be embedded among them."""
     from polyseme.corpus.distil import distil
 
@@ -87,12 +87,12 @@ def _distil(embedder: Embedder, text: Iterable[list[str]], plan: Plan, settings:
 
 
 def _write(output: Path, result: Distilled) -> None:
-    from polyseme.files import replacing
+    from polyseme.files import atomic_write
     from polyseme.formats.vectors.text import write
 
     write(output, result.words, result.vectors, result.vectors.shape[1])
     if result.senses:
         lines = ["sense\tuses\tcontext"]
         lines += [f"{sense.key}\t{sense.uses}\t{context}" for sense in result.senses for context in sense.contexts]
-        with replacing(contexts_file(output)) as file:
+        with atomic_write(contexts_file(output)) as file:
             file.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))

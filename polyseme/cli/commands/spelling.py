@@ -23,7 +23,7 @@ from polyseme.cli.output import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from polyseme.analysis.words.spelling import Answer, SpellingResult, SpellingScore
+    from polyseme.analysis.words.spelling import SpellingAnswer, SpellingResult, SpellingScore
 
 KINDS = {"forms": "regular forms of common words", "misspellings": "common words, one letter wrong"}
 SHOWN = 3  # examples of each sort, and neighbours of one
@@ -52,7 +52,7 @@ def spelling(
     from polyseme.analysis.words.analogy import read_candidates
     from polyseme.analysis.words.spelling import SpellingSettings, known_words
     from polyseme.analysis.words.spelling import spelling as run
-    from polyseme.formats import shipped
+    from polyseme.formats import resolve_model_path
 
     check_outputs(json)
     settings = SpellingSettings(count, nearest, commonest, seed)
@@ -60,7 +60,7 @@ def spelling(
     excluded = read_candidates(seen) if seen else ()
     embedder = open_embedder(model, device)
     with working("making words and looking for them"):
-        known = given or known_words(shipped.resolve(model), embedder)
+        known = given or known_words(resolve_model_path(model), embedder)
         result = run(embedder, known, excluded, settings)
     if json:
         write_json(json, result)
@@ -108,6 +108,6 @@ def _examples(score: SpellingScore, nearest: int) -> Iterator[str]:
             yield f"  {what}: {_line(answer)}"
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: SpellingAnswer) -> str:
     place = f"{answer.made.base} is number {answer.rank:,}"
     return f"{answer.made.word} ({place}): {', '.join(answer.nearest[:SHOWN])}"

@@ -23,7 +23,7 @@ from polyseme.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from polyseme.corpus.word2vec import Report, Word2VecSettings
+    from polyseme.corpus.word2vec import ProgressCallback, Word2VecSettings
 
 static = typer.Typer(
     help="Static vectors: train word2vec, look at a file.", no_args_is_help=True, rich_markup_mode=None
@@ -148,7 +148,7 @@ def _fit(text: TextFiles, settings: Word2VecSettings, output: Path) -> int:
 
 
 @contextmanager
-def _shown(epochs: int) -> Iterator[Report]:
+def _shown(epochs: int) -> Iterator[ProgressCallback]:
     """A line on the terminal that says how far a training is."""
     from rich.console import Console
 

@@ -1,52 +1,66 @@
-"""All claims, in order."""
+"""All claims of the report in order, and what has to be measured for a choice of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from polyseme.errors import ConfigError
-from polyseme.report.claims import context as words
-from polyseme.report.claims import directions, documents, tense
-from polyseme.report.claims import fine_tuning as tuning
-from polyseme.report.claims import fitted_tasks as fitted
-from polyseme.report.claims import syntax_and_meaning as layers
-from polyseme.report.claims import transformers as company
-from polyseme.report.claims import unseen_words as unseen
-from polyseme.report.claims.tour import OPENING, TOUR
-from polyseme.report.page.content import Claim, Part
+from polyseme.report.claim import Claim
+from polyseme.report.claims import (
+    claim_01_context,
+    claim_02_tense,
+    claim_03_unseen_words,
+    claim_04_syntax_and_meaning,
+    claim_05_layer_mixing,
+    claim_06_labelled_data,
+    claim_07_fine_tuning,
+    claim_08_directions,
+    claim_09_documents,
+    claim_10_transformer_layers,
+    claim_11_task_gains,
+)
+from polyseme.report.measure.measurement import Measurement
+from polyseme.report.tour import OPENING, TOUR
 
 CLAIMS: tuple[Claim, ...] = (
-    words.CLAIM,
-    tense.CLAIM,
-    unseen.CLAIM,
-    layers.CLAIM,
-    fitted.MIX,
-    fitted.LESS_DATA,
-    tuning.CLAIM,
-    directions.CLAIM,
-    documents.CLAIM,
-    company.CLAIM,
-    fitted.GAIN,
+    claim_01_context.CLAIM,
+    claim_02_tense.CLAIM,
+    claim_03_unseen_words.CLAIM,
+    claim_04_syntax_and_meaning.CLAIM,
+    claim_05_layer_mixing.CLAIM,
+    claim_06_labelled_data.CLAIM,
+    claim_07_fine_tuning.CLAIM,
+    claim_08_directions.CLAIM,
+    claim_09_documents.CLAIM,
+    claim_10_transformer_layers.CLAIM,
+    claim_11_task_gains.CLAIM,
 )
 TOUR_NAME = "tour"
-# The labelled sets that there are claims about: folders below the one that is given.
-SETS = tuple(
-    sorted({name.partition("/")[0] for claim in CLAIMS for part in claim.parts for name in (*part.needs, *part.uses)})
+# The labelled data sets that the claims use: folders below the one given with --data.
+DATA_SETS = tuple(
+    sorted(
+        {
+            name.partition("/")[0]
+            for claim in CLAIMS
+            for measurement in claim.measurements
+            for name in (*measurement.needs, *measurement.uses)
+        }
+    )
 )
 
 
 def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims that are asked for by number; all where nothing is said, none for ``tour``."""
+    """The claims with these numbers; all claims if none are given, no claim for ``tour``."""
     if not only:
         return CLAIMS
     known = {str(claim.number): claim for claim in CLAIMS}
     for name in only:
         if name not in known and name != TOUR_NAME:
-            raise ConfigError(f"there is no claim {name!r}; they are 1 to {len(CLAIMS)}, and 'tour'")
+            raise ConfigError(f"there is no claim {name!r}; choose from 1 to {len(CLAIMS)}, or 'tour'")
     return tuple(claim for number, claim in known.items() if number in only)
 
 
-def choose_parts(claims: Sequence[Claim]) -> tuple[Part, ...]:
-    """What must be measured for them, each part once; what opens the page comes first."""
-    parts = [OPENING, TOUR, *(part for claim in claims for part in claim.parts)]
-    return tuple({part.name: part for part in parts}.values())
+def choose_measurements(claims: Sequence[Claim]) -> tuple[Measurement, ...]:
+    """The measurements that these claims need, each once; those of the page's introduction come first."""
+    measurements = [OPENING, TOUR, *(each for claim in claims for each in claim.measurements)]
+    return tuple({each.name: each for each in measurements}.values())

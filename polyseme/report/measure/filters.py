@@ -13,7 +13,7 @@ from torch.nn import functional
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import bundled_sentences
 from polyseme.model.input import CharEncoder
-from polyseme.report.measure.store import Found
+from polyseme.report.measure.measurement import Results
 
 BEGIN, END = "‹", "›"  # how the marks around a spelling are shown
 DOT = "·"  # any letter
@@ -32,7 +32,7 @@ class _Answers(NamedTuple):
     widths: np.ndarray  # (filters,)
 
 
-def firing_filters(elmo: ElmoEncoder, word: str) -> Found:
+def firing_filters(elmo: ElmoEncoder, word: str) -> Results:
     """The filters that a word makes fire more than others do, with the other words in which they fire most.
 
     First come those whose words have the most letters in common with the piece of this one, and of those with the same

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.probing import (
     JOINED,
+    EmbeddedWords,
     Labels,
-    Words,
     columns,
     direction_views,
     embed_words,
@@ -20,11 +22,7 @@ from polyseme.report.measure.probing import (
     right,
     single,
 )
-from polyseme.report.measure.sizes import Sizes
 from polyseme.report.measure.statistics import sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 from polyseme.text import conll
 
 TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
@@ -32,13 +30,13 @@ SHARES = (0.01, 0.03, 0.1, 0.3, 1.0)
 COLUMNS = ("upos", "deprel")
 
 
-def measure_grammar(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_grammar(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Accuracy on parts of speech and roles (the label of the arc to a word's head), for every view of the layers."""
     encoder = subject.encoder
     read = {column: [_read(data[path], column, sizes.tagged) for path in (TRAIN, TEST)] for column in COLUMNS}
     train, test = (embed_words(encoder, columns(part)[0]) for part in read["upos"])
     views = {**layer_views(encoder), **direction_views(encoder)}
-    found: Found = {"limit": sizes.tagged, "train_words": len(train), "test_words": len(test)}
+    found: Results = {"limit": sizes.tagged, "train_words": len(train), "test_words": len(test)}
     for column, parts in read.items():
         known, asked = (columns(part)[1] for part in parts)
         used = {name: view for name, view in views.items() if name != JOINED or column == "upos"}
@@ -55,18 +53,18 @@ def measure_grammar(subject: Subject, data: Data, sizes: Sizes) -> Found:
     return found
 
 
-GRAMMAR = Part("grammar", measure_grammar, (TRAIN, TEST), ("tagged",))
+GRAMMAR = Measurement("grammar", measure_grammar, (TRAIN, TEST), ("tagged",))
 
 
-def _read(path: Path, column: str, limit: int) -> list[conll.Labelled]:
-    return list(islice(conll.read_labelled(path, conll.Labels(column)), limit))
+def _read(path: Path, column: str, limit: int) -> list[conll.LabelledSentence]:
+    return list(islice(conll.read_labelled(path, conll.LabelSpec(column)), limit))
 
 
 def _pairs(names: list[str]) -> list[tuple[str, str]]:
     return [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
 
 
-def usual_share(train: tuple[Words, Labels], test: tuple[Words, Labels]) -> float:
+def usual_share(train: tuple[EmbeddedWords, Labels], test: tuple[EmbeddedWords, Labels]) -> float:
     """Accuracy of giving each word the label that it had most often, and the commonest to new words."""
     counts: dict[str, dict[str, int]] = {}
     for word, label in zip(chain.from_iterable(train[0].sentences), chain.from_iterable(train[1]), strict=True):
@@ -83,7 +81,7 @@ def usual_share(train: tuple[Words, Labels], test: tuple[Words, Labels]) -> floa
     return float(right(answers, test[1]).mean())
 
 
-def _examples(test: Words, answers: dict[str, list[str | None]], asked: Labels) -> list[Found]:
+def _examples(test: EmbeddedWords, answers: dict[str, list[str | None]], asked: Labels) -> list[Results]:
     """Words that layer 1 gets right by their sentence, and layer 0, which sees the word alone, wrong."""
     if "1" not in answers:
         return []
@@ -105,16 +103,16 @@ def _examples(test: Words, answers: dict[str, list[str | None]], asked: Labels) 
     return found
 
 
-def _curve(train: tuple[Words, Labels], test: tuple[Words, Labels], whole: dict[str, float]) -> Found:
+def _curve(train: tuple[EmbeddedWords, Labels], test: tuple[EmbeddedWords, Labels], whole: dict[str, float]) -> Results:
     """Accuracy with less and less to learn from: layer 0 against all layers, or the top where they are too many."""
     top = train[0].layers.shape[0] - 1
     best = JOINED if JOINED in whole else str(top)
     views = {"spelling": ("0", single(0)), "context": (best, join if best == JOINED else single(top))}
     sentences = [max(2, round(share * len(train[0].sentences))) for share in SHARES]
-    found: Found = {"sentences": sentences, "view": best, **{name: [] for name in views}}
+    found: Results = {"sentences": sentences, "view": best, **{name: [] for name in views}}
     for some in sentences[:-1]:
         words = sum(map(len, train[0].sentences[:some]))
-        less = Words(train[0].sentences[:some], train[0].layers[:, :words]), train[1][:some]
+        less = EmbeddedWords(train[0].sentences[:some], train[0].layers[:, :words]), train[1][:some]
         for name, (_, view) in views.items():
             found[name].append(float(right(fit_and_answer(less, test, view), test[1]).mean()))
     for name, (key, _) in views.items():

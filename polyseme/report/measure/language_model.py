@@ -12,11 +12,9 @@ import torch
 from polyseme.corpus.uses import bundled_sentences
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.lm import perplexity
-from polyseme.report.measure.sizes import Sizes
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.statistics import resampled, sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 from polyseme.text.corpus import open_text
 from polyseme.text.tokenizer import tokenize
 
@@ -24,7 +22,7 @@ WIKITEXT = "lm-wikitext103/wiki.valid.tokens"
 WAYS = ("forward", "backward", "both")
 
 
-def measure_perplexity(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_perplexity(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Perplexity of whole articles, state fresh at each sentence and carried; the difference by article."""
     model = subject.language_model
     documents = _articles(data[WIKITEXT], sizes.documents)
@@ -55,11 +53,11 @@ def measure_perplexity(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-PERPLEXITY = Part("perplexity", measure_perplexity, (WIKITEXT,), ("documents", "seed"), head=True)
+PERPLEXITY = Measurement("perplexity", measure_perplexity, (WIKITEXT,), ("documents", "seed"), head=True)
 
 
 @torch.inference_mode()
-def measure_gaps(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_gaps(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Known words left out of the bundled sentences: how often each direction, and both, have it among their first."""
     model = subject.language_model
     if len(model.directions) < 2:
@@ -94,10 +92,10 @@ def measure_gaps(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-GAPS = Part("gaps", measure_gaps, sizes=("gaps", "seed"), head=True)
+GAPS = Measurement("gaps", measure_gaps, sizes=("gaps", "seed"), head=True)
 
 
-def _gaps(known: set[str], sizes: Sizes) -> list[tuple[list[str], int]]:
+def _gaps(known: set[str], sizes: SampleSizes) -> list[tuple[list[str], int]]:
     """Places of known words in different sentences, by lot; neither the first word nor punctuation."""
     lot = np.random.default_rng(sizes.seed)
     found = []

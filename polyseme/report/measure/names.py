@@ -6,6 +6,8 @@ from itertools import islice
 
 import numpy as np
 
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.probing import (
     Labels,
     columns,
@@ -15,18 +17,14 @@ from polyseme.report.measure.probing import (
     layer_views,
     strategy_views,
 )
-from polyseme.report.measure.sizes import Sizes
 from polyseme.report.measure.statistics import resampled
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 from polyseme.tasks.tagging.schemes import read_spans
 from polyseme.text.conll import read_labelled
 
 TRAIN, TEST = "ner-wnut17/wnut17train.conll", "ner-wnut17/emerging.test.annotated"
 
 
-def measure_names(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_names(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """F1 for every view, and the 95 % intervals of differences, over sentences drawn again."""
     encoder = subject.encoder
     known, asked = (list(islice(read_labelled(data[name]), sizes.named)) for name in (TRAIN, TEST))
@@ -53,7 +51,7 @@ def measure_names(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-NAMES = Part("names", measure_names, (TRAIN, TEST), ("named", "seed"))
+NAMES = Measurement("names", measure_names, (TRAIN, TEST), ("named", "seed"))
 
 
 def _counts(answers: list[str | None], gold: Labels) -> np.ndarray:

@@ -8,24 +8,24 @@ from itertools import chain
 
 import numpy as np
 
-from polyseme.analysis.layers.features import on_disk
-from polyseme.analysis.layers.linear import LinearProblem
+from polyseme.analysis.layer_vectors import temporary_array
+from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import PolysemeError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 JOINED, FORWARD, BACKWARD, BOTH, HALF = "joined", "forward", "backward", "both", "half of both"
 MOST = 1_600  # numbers of a vector up to which layers are joined: beyond, a fit takes minutes
 
-View = Callable[[np.ndarray], np.ndarray]  # (layers, words, dim) to features (words, ...)
+FeatureView = Callable[[np.ndarray], np.ndarray]  # (layers, words, dim) to features (words, ...)
 Labels = Sequence[Sequence[str | None]]
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class EmbeddedWords:
     """All words of some sentences, one after the other, with their vectors (layers, words, dim)."""
 
     sentences: Sequence[Sequence[str]]
@@ -39,31 +39,31 @@ class Words:
         return np.repeat(np.arange(len(self.sentences)), [len(words) for words in self.sentences])
 
 
-def embed_words(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Words:
+def embed_words(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> EmbeddedWords:
     """Embed sentences, each by itself."""
     return gather(encoder, sentences, encoder.embed(sentences))
 
 
-def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: object) -> Words:
+def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: object) -> EmbeddedWords:
     """Vectors of sentences, as they come, side by side in one array; a large one lies in a file."""
     total = sum(map(len, sentences))
-    layers = on_disk(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
+    layers = temporary_array(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
     done = 0
     for words, array in zip(sentences, vectors, strict=True):  # pyright: ignore[reportArgumentType]
         layers[:, done : done + len(words)] = check_vectors(array, words)
         done += len(words)
-    return Words(sentences, layers)
+    return EmbeddedWords(sentences, layers)
 
 
-def layer_views(encoder: Encoder) -> dict[str, View]:
+def layer_views(encoder: Encoder) -> dict[str, FeatureView]:
     """Each layer by itself, and all joined where that is not too much."""
-    views: dict[str, View] = {str(number): single(number) for number in range(encoder.num_layers)}
+    views: dict[str, FeatureView] = {str(number): single(number) for number in range(encoder.num_layers)}
     if encoder.num_layers > 1 and encoder.num_layers * encoder.dim <= MOST:
         views[JOINED] = join
     return views
 
 
-def direction_views(encoder: Encoder) -> dict[str, View]:
+def direction_views(encoder: Encoder) -> dict[str, FeatureView]:
     """Of an ELMo, what one direction knows by itself, and both; without layer 0, which has no direction.
 
     ``half of both`` is every other number of both, so that it is as many as one direction has.
@@ -79,11 +79,11 @@ def direction_views(encoder: Encoder) -> dict[str, View]:
     }
 
 
-def strategy_views(encoder: Encoder) -> dict[str, View]:
+def strategy_views(encoder: Encoder) -> dict[str, FeatureView]:
     """The BERT paper's ways of making features; of a model with too few layers for them, none."""
     if encoder.num_layers < 6:
         return {}
-    views: dict[str, View] = {}
+    views: dict[str, FeatureView] = {}
     for name in STRATEGIES:
         try:
             choose(np.zeros((encoder.num_layers, 0, 1), dtype=np.float32), name)
@@ -93,7 +93,9 @@ def strategy_views(encoder: Encoder) -> dict[str, View]:
     return views
 
 
-def fit_and_answer(train: tuple[Words, Labels], test: tuple[Words, Labels], view: View) -> list[str | None]:
+def fit_and_answer(
+    train: tuple[EmbeddedWords, Labels], test: tuple[EmbeddedWords, Labels], view: FeatureView
+) -> list[str | None]:
     """The label that a logistic regression gives each word of the test; None for words that have none there."""
     given, asked = (list(chain.from_iterable(labels)) for _, labels in (train, test))
     names = sorted({label for label in given if label is not None})
@@ -105,7 +107,7 @@ def fit_and_answer(train: tuple[Words, Labels], test: tuple[Words, Labels], view
     return [names[answer] if label is not None else None for answer, label in zip(answers, asked, strict=True)]
 
 
-def columns(sentences: Sequence[Labelled]) -> tuple[list[list[str]], list[list[str | None]]]:
+def columns(sentences: Sequence[LabelledSentence]) -> tuple[list[list[str]], list[list[str | None]]]:
     """Words and labels of labelled sentences apart."""
     return [sentence.words for sentence in sentences], [sentence.labels for sentence in sentences]
 
@@ -116,12 +118,12 @@ def right(answers: Sequence[str | None], labels: Labels) -> np.ndarray:
     return np.array([answer == label for answer, label in zip(answers, flat, strict=True) if label is not None])
 
 
-def single(number: int) -> View:
+def single(number: int) -> FeatureView:
     """One layer."""
     return lambda layers: layers[number]
 
 
-def _strategy(name: str) -> View:
+def _strategy(name: str) -> FeatureView:
     return lambda layers: choose(layers, name)
 
 

@@ -8,16 +8,14 @@ import numpy as np
 
 from polyseme.analysis.senses.sense_tagged import find_sets, read_inventory, read_tagged
 from polyseme.analysis.senses.wsd import SenseVectors, embed_tags
-from polyseme.report.measure.sizes import Sizes
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.statistics import sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 
 SEMCOR, TESTS, INVENTORY = "wsd/semcor.jsonl.xz", "wsd/raganato", "wsd/wordnet-3.0-index.sense.xz"
 
 
-def measure_senses(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_senses(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """F1 on the unified test sets together, as `polyseme wsd` gives it, and how sure the layers differ."""
     encoder, inventory = subject.encoder, read_inventory(data[INVENTORY])
     sentences = [each for path in find_sets([data[TESTS]]).values() for each in read_tagged(path)]
@@ -51,4 +49,4 @@ def measure_senses(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-SENSES = Part("senses", measure_senses, (SEMCOR, TESTS, INVENTORY), ("semcor",))
+SENSES = Measurement("senses", measure_senses, (SEMCOR, TESTS, INVENTORY), ("semcor",))

@@ -6,23 +6,21 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.layers.linear import FitSettings, LinearProblem
+from polyseme.analysis.layers.logistic_regression import LinearFitSettings, LinearProblem
 from polyseme.embedding.layers import pool
 from polyseme.errors import FormatError
-from polyseme.report.measure.sizes import Sizes
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.statistics import sign_test
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 from polyseme.text.corpus import open_text
 
 TRAIN, TEST = "sentiment-sst/stsa.binary.train", "sentiment-sst/stsa.binary.test"
 
-_FIT = FitSettings(inverse_penalty=0.01)  # few sentences, many numbers
+_FIT = LinearFitSettings(inverse_penalty=0.01)  # few sentences, many numbers
 Rated = list[tuple[list[str], int]]
 
 
-def measure_sentiment(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_sentiment(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Accuracy of a logistic regression on the mean vector of each layer."""
     train, test = (_some(_read(data[name]), sizes.rated) for name in (TRAIN, TEST))
     known, asked = (
@@ -48,7 +46,7 @@ def measure_sentiment(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-SENTIMENT = Part("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",))
+SENTIMENT = Measurement("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",))
 
 
 def _read(path: Path) -> Rated:

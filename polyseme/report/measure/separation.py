@@ -11,11 +11,9 @@ from polyseme.analysis.senses.sense_tagged import read_tagged
 from polyseme.corpus.uses import Use, embed_uses
 from polyseme.embedding.similarity import unit
 from polyseme.errors import InputError
-from polyseme.report.measure.sizes import Sizes
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
+from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.statistics import resampled
-from polyseme.report.measure.store import Found
-from polyseme.report.measure.subject import Data, Subject
-from polyseme.report.page.content import Part
 
 SEMCOR = "wsd/semcor.jsonl.xz"
 LEAST, MOST = 5, 15  # uses of a sense
@@ -25,7 +23,7 @@ WORDS = 10  # without which an interval over words says nothing
 Senses = dict[str, list[Use]]
 
 
-def measure_separation(subject: Subject, data: Data, sizes: Sizes) -> Found:
+def measure_separation(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """For each word, how often a pair of uses in one sense is nearer than a pair in two: 0.5 is chance, 1 is always.
 
     A word is one spelling with one part of speech, so that neither inflection nor case can help; its uses are from
@@ -55,10 +53,10 @@ def measure_separation(subject: Subject, data: Data, sizes: Sizes) -> Found:
     }
 
 
-SEPARATION = Part("separation", measure_separation, (SEMCOR,), ("semcor", "ambiguous", "seed"))
+SEPARATION = Measurement("separation", measure_separation, (SEMCOR,), ("semcor", "ambiguous", "seed"))
 
 
-def _read(data: Data, sizes: Sizes) -> dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]]:
+def _read(data: EvaluationData, sizes: SampleSizes) -> dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]]:
     """The uses of each spelling by sense, one a sentence."""
     found: defaultdict[tuple[str, str], defaultdict[str, dict[tuple[str, ...], Use]]]
     found = defaultdict(lambda: defaultdict(dict))
@@ -71,7 +69,7 @@ def _read(data: Data, sizes: Sizes) -> dict[tuple[str, str], dict[str, dict[tupl
 
 
 def _choose(
-    found: dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]], sizes: Sizes
+    found: dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]], sizes: SampleSizes
 ) -> dict[tuple[str, str], Senses]:
     """Words with two senses that are used often enough, by lot."""
     often = {}

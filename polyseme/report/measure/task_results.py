@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, FormatError
-from polyseme.report.measure.store import Found
+from polyseme.report.measure.measurement import Results
 
+TASKS = "tasks"  # the name of these results among those of a model
 BASE, MIXED, TUNED = "glove", "elmo", "tuned"
 TITLES = {
     "wnut17": "names (WNUT-17)",
@@ -44,7 +45,7 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     return results
 
 
-def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Found:
+def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
     """The scores, in per cent, by task and row, of one model and of the baseline without any; and its mixes.
 
     Of a model that was tuned from it also the perplexities before and after. Refused where there is none of this model.

@@ -14,21 +14,20 @@ from polyseme.report.page.content import (
     HELD,
     UNTESTED,
     Block,
-    Claim,
     Command,
-    Groups,
-    Picture,
-    Quotes,
-    Rule,
+    ExampleGroups,
+    ExampleSentences,
+    Figure,
+    Outcome,
+    Paragraph,
+    PassRule,
     Table,
-    Text,
-    Told,
     Verdict,
     capital,
     sentence_of,
 )
 
-_CLASSES: dict[Verdict, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
+_CLASSES: dict[Outcome, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
 _MARKS = (
     (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
     (re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?!\w)"), r"<em>\1</em>"),
@@ -45,12 +44,15 @@ _HINT = '<p class="note">Each claim says in advance what would count as held.</p
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClaimSection:
     """A claim, what came of it for each model, in their order, and what is said of all."""
 
-    claim: Claim
-    told: tuple[Told, ...]
-    together: tuple[Block, ...] = ()
+    number: int
+    title: str
+    explanation: str
+    hint: str
+    verdicts: tuple[Verdict, ...]
+    comparison: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Page:
     models: tuple[str, ...]
     opening: tuple[Block, ...]
     tour: tuple[tuple[Block, ...], ...]
-    claims: tuple[Outcome, ...]
+    claims: tuple[ClaimSection, ...]
     settings: str
 
 
@@ -115,20 +117,20 @@ def _summary(page: Page) -> str:
     rows = []
     for row in page.claims:
         badges = "".join(
-            _badge(told.verdict, name if len(page.models) > 1 else "")
-            for name, told in zip(page.models, row.told, strict=True)
+            _badge(verdict.outcome, name if len(page.models) > 1 else "")
+            for name, verdict in zip(page.models, row.verdicts, strict=True)
         )
-        hints = "".join(f'<span class="hint">{inline(text)}</span>' for text in (row.claim.hint, _reason(row)) if text)
+        hints = "".join(f'<span class="hint">{inline(text)}</span>' for text in (row.hint, _reason(row)) if text)
         rows.append(
-            f'<li><span><span class="number">{row.claim.number}</span><span><a href="#claim-{row.claim.number}">'
-            f'{inline(row.claim.title)}</a>{hints}</span></span><span class="verdicts">{badges}</span></li>'
+            f'<li><span><span class="number">{row.number}</span><span><a href="#claim-{row.number}">'
+            f'{inline(row.title)}</a>{hints}</span></span><span class="verdicts">{badges}</span></li>'
         )
     return f"{_counts(page)}\n<ol class='claims'>\n" + "\n".join(rows) + "\n</ol>"
 
 
-def _reason(row: Outcome) -> str:
+def _reason(row: ClaimSection) -> str:
     """Why a claim was not tested, in short; empty where it was."""
-    reasons = dict.fromkeys(_first_sentence(told.because) for told in row.told if told.verdict == UNTESTED)
+    reasons = dict.fromkeys(_first_sentence(verdict.reason) for verdict in row.verdicts if verdict.outcome == UNTESTED)
     return f"Not tested: {'; '.join(reasons)}." if reasons else ""
 
 
@@ -140,8 +142,8 @@ def _first_sentence(text: str) -> str:
 def _counts(page: Page) -> str:
     lines = []
     for place, name in enumerate(page.models):
-        counts = Counter(row.told[place].verdict for row in page.claims)
-        said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in (HELD, FAILED, UNTESTED) if counts[verdict])
+        counts = Counter(row.verdicts[place].outcome for row in page.claims)
+        said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (HELD, FAILED, UNTESTED) if counts[outcome])
         many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
         lines.append(f"<p>Of {many} about the model named <em>{escape(name)}</em>, {said}.</p>")
     return "\n".join(lines)
@@ -153,17 +155,17 @@ def _main(page: Page) -> str:
         parts.append('<h2 id="tour">How the numbers come about</h2>')
         parts += [_per_model(page, place, _blocks(blocks)) for place, blocks in enumerate(page.tour) if blocks]
     for row in page.claims:
-        number = row.claim.number
+        number = row.number
         parts.append(
-            f'<section id="claim-{number}">\n<h2>{number}. {inline(row.claim.title)}</h2>\n'
-            f'<p class="said">{inline(row.claim.said)}</p>'
+            f'<section id="claim-{number}">\n<h2>{number}. {inline(row.title)}</h2>\n'
+            f'<p class="said">{inline(row.explanation)}</p>'
         )
-        for place, told in enumerate(row.told):
-            because = f'<p class="because">{_badge(told.verdict)} {inline(told.because)}</p>'
-            rules = [block for block in told.blocks if isinstance(block, Rule)]
-            rest = [block for block in told.blocks if not isinstance(block, Rule)]
+        for place, verdict in enumerate(row.verdicts):
+            because = f'<p class="because">{_badge(verdict.outcome)} {inline(verdict.reason)}</p>'
+            rules = [block for block in verdict.blocks if isinstance(block, PassRule)]
+            rest = [block for block in verdict.blocks if not isinstance(block, PassRule)]
             parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
-        parts.append(f"{_blocks(row.together)}</section>")
+        parts.append(f"{_blocks(row.comparison)}</section>")
     return "<main>\n" + "\n".join(parts) + "\n</main>"
 
 
@@ -171,9 +173,9 @@ def _per_model(page: Page, place: int, text: str) -> str:
     return f'<h3 class="model">{escape(page.models[place])}</h3>\n{text}' if len(page.models) > 1 else text
 
 
-def _badge(verdict: Verdict, name: str = "") -> str:
-    label = f"{escape(name)}: {verdict}" if name else verdict
-    return f'<span class="badge {_CLASSES[verdict]}">{label}</span>'
+def _badge(outcome: Outcome, name: str = "") -> str:
+    label = f"{escape(name)}: {outcome}" if name else outcome
+    return f'<span class="badge {_CLASSES[outcome]}">{label}</span>'
 
 
 def _blocks(blocks: Sequence[Block]) -> str:
@@ -182,17 +184,17 @@ def _blocks(blocks: Sequence[Block]) -> str:
 
 def _block(block: Block) -> str:
     match block:
-        case Text(text):
+        case Paragraph(text):
             return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
-        case Rule(text):
+        case PassRule(text):
             return f'<div class="rule"><b>Held means</b>{inline(capital(text))}</div>'
-        case Picture(svg, caption):
+        case Figure(svg, caption):
             return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
         case Table():
             return _table(block)
-        case Quotes(title, lines):
+        case ExampleSentences(title, lines):
             return _quotes(title, lines)
-        case Groups(title, groups):
+        case ExampleGroups(title, groups):
             parts = "\n".join(f"<div>{_quotes(heading, lines)}</div>" for heading, lines in groups)
             return f'<p class="note">{inline(title)}</p>\n<div class="groups">\n{parts}\n</div>'
         case Command(line, said):

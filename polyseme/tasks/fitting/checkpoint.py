@@ -24,8 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import replacing_folder
-from polyseme.formats.json_file import read_json
+from polyseme.files import atomic_folder, read_json
 from polyseme.tasks.fitting.averaging import Average
 
 _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", "adam", "means"))}
@@ -58,7 +57,7 @@ class Checkpoint:
         """Write all of it; the folder changes as a whole or not at all."""
         state = {name: value for name, value in vars(progress).items() if name != "weights"}
         state["steps"] = average.steps
-        with replacing_folder(self.folder.resolve()) as folder:
+        with atomic_folder(self.folder.resolve()) as folder:
             (folder / "state.json").write_text(json.dumps({"about": self.about, **state}, indent=2) + "\n", "utf-8")
             save_file(plain(network.state_dict()), folder / "weights.safetensors")
             save_file(plain(progress.weights or {}), folder / "best.safetensors")

@@ -8,13 +8,13 @@ import pytest
 from models import make_encoder
 from static_models import make_table
 
-from polyseme.analysis.words.made_words import (
+from polyseme.analysis.words.generated_words import (
     RULES,
     WordLists,
     before_consonant,
     before_vowel,
-    make_forms,
-    make_misspellings,
+    generate_forms,
+    generate_misspellings,
     plural,
 )
 from polyseme.analysis.words.spelling import SpellingSettings, known_words, spelling
@@ -87,7 +87,7 @@ def test_affixes_change_the_spelling_as_english_does(made, right):
 
 
 def test_forms_are_of_the_kinds_of_words_that_take_them():
-    made = {item.word: item for item in make_forms(WORDS, WordLists(WORDS, WORDS), 1000, seed=0)}
+    made = {item.word: item for item in generate_forms(WORDS, WordLists(WORDS, WORDS), 1000, seed=0)}
     assert {item.rule for item in made.values()} == set(RULES) - {"-ly", "-ness"}, "all adjectives have these already"
     assert made["repaint"].base == "paint"
     assert made["villageless"].rule == "-less"
@@ -96,13 +96,13 @@ def test_forms_are_of_the_kinds_of_words_that_take_them():
 
 
 def test_rules_give_as_many_as_each_other_while_they_have_any():
-    made = make_forms(WORDS, WordLists(WORDS, WORDS), 16, seed=0)
+    made = generate_forms(WORDS, WordLists(WORDS, WORDS), 16, seed=0)
     assert len(made) == 16
     counts = [sum(item.rule == rule for item in made) for rule in ("re-", "-able", "-less", "un-")]
     assert max(counts) - min(counts) <= 1
 
 
-@pytest.mark.parametrize("make", [make_forms, make_misspellings])
+@pytest.mark.parametrize("make", [generate_forms, generate_misspellings])
 def test_what_was_seen_is_never_made_and_the_seed_decides(make):
     lists = WordLists(WORDS, WORDS)
     made = make(WORDS, lists, 30, seed=1)
@@ -115,7 +115,7 @@ def test_what_was_seen_is_never_made_and_the_seed_decides(make):
 
 
 def test_a_misspelling_is_one_edit_away_from_a_word_of_letters():
-    made = make_misspellings(WORDS, WordLists(WORDS, WORDS), 1000, seed=3)
+    made = generate_misspellings(WORDS, WordLists(WORDS, WORDS), 1000, seed=3)
     assert {item.rule for item in made} == {"insert", "delete", "replace", "swap"}
     assert len({item.base for item in made}) == len(made)
     for item in made:

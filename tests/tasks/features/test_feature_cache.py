@@ -7,7 +7,6 @@ import pytest
 from models import make_encoder
 
 from polyseme.errors import ConfigError
-from polyseme.tasks.features import feature_cache as features
 from polyseme.tasks.features.feature_cache import FeatureCache, Fresh, Kept
 
 SENTENCES = [["the", "bank"], [], ["He", "sat", "by", "the", "river"], ["bank"]]
@@ -73,7 +72,7 @@ def test_what_was_not_used_for_longest_goes_first(encoder, tmp_path):
     cache.features(encoder, [["another"] * 40])
     left = {file.name for file in tmp_path.iterdir()}
     assert len(left) == 3
-    assert {cache._place(encoder, sentences).name for sentences in (sets[0], sets[2])} < left
+    assert {f"{cache._key(encoder, sentences)}.npy" for sentences in (sets[0], sets[2])} < left
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-20], lambda content: b"", lambda content: b"x" * 300])
@@ -89,7 +88,7 @@ def test_a_disk_that_is_full_costs_time_and_nothing_else(encoder, tmp_path, monk
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(features.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     cache = FeatureCache(tmp_path)
     assert isinstance(cache.features(encoder, SENTENCES), Fresh)
     assert "No space left on device" in cache.remarks[0]
@@ -101,7 +100,7 @@ def test_a_killed_run_leaves_nothing_that_is_taken_for_whole(encoder, tmp_path, 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(features.os, "fsync", killed)
+        patch.setattr(os, "fsync", killed)
         with pytest.raises(KeyboardInterrupt):
             FeatureCache(tmp_path).features(encoder, SENTENCES)
     assert list(tmp_path.iterdir()) == []
