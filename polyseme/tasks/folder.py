@@ -20,9 +20,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import atomic_folder, check_absent
-from polyseme.formats.json_file import read_json
-from polyseme.formats.manifest import read_manifest, verify, write_manifest
+from polyseme.files import atomic_folder, check_absent, read_json
+from polyseme.formats.native import read_manifest, verify, write_manifest
 from polyseme.tasks.features.encoders import Source
 from polyseme.tasks.fitting.checkpoint import plain
 

@@ -15,7 +15,7 @@ import torch
 
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, FormatError, PolysemeError
-from polyseme.formats import native, open_model, shipped
+from polyseme.formats import native, open_model, resolve_model_path
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
 
@@ -37,8 +37,6 @@ class Source:
     @classmethod
     def open(cls, given: Given, device: str | torch.device = "cpu") -> Source:
         """Open what is named by a path; an encoder is taken as it is."""
-        if isinstance(given, Source):
-            return given
         if isinstance(given, Encoder):
             return cls(given.to(device), None, given.fingerprint())
         if not isinstance(given, str | Path):
@@ -58,7 +56,7 @@ class Source:
             raise ConfigError(
                 f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
             )
-        place = Path(shipped.resolve(self.path))
+        place = Path(resolve_model_path(self.path))
         backend = backend_of(place)
         if backend is ELMO:
             model = open_model(place)
@@ -74,7 +72,7 @@ class Source:
         return folder.name
 
 
-Given = str | Path | Encoder | Source
+Given = str | Path | Encoder
 
 
 def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: str | torch.device) -> Source:

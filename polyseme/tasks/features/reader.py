@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import tee
+from itertools import chain, tee
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,11 @@ from torch import Tensor
 
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
-from polyseme.errors import ConfigError
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import ConfigError, InputError
 from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
-from polyseme.text.characters import ByteCharacters
+from polyseme.text.tokenizer import tokenize_words
+from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
 
@@ -124,6 +126,21 @@ class Dataset:
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
         return self.reader.collate([Item(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)])
+
+
+def check_listed(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    """Refuse one bare string, and what is no list at all."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InputError(f"expected a list of texts or of word lists, not {texts!r:.60}; put a single one in a list")
+    return texts
+
+
+def as_word_lists(texts: Iterable[str | Sequence[str]]) -> Iterator[list[str]]:
+    """Tokenise raw strings, each to one list of words, and check word lists; both may come in one stream."""
+    return check_sentences(
+        list(chain.from_iterable(tokenize_words(text))) if isinstance(text, str) else text
+        for text in check_listed(texts)
+    )
 
 
 def _pad(arrays: Sequence[np.ndarray], steps: int) -> Tensor:

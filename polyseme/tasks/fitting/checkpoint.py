@@ -24,8 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import atomic_folder
-from polyseme.formats.json_file import read_json
+from polyseme.files import atomic_folder, read_json
 from polyseme.tasks.fitting.averaging import Average
 
 _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", "adam", "means"))}
