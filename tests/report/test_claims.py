@@ -116,10 +116,10 @@ def test_numbers_are_those_of_the_probe_command(tmp_path):
     from polyseme.analysis.layers.probe import ProbeSettings, probe
     from polyseme.report.measure.grammar import TEST, TRAIN
     from polyseme.report.measure.probing import columns, embed_words, fit_and_answer, right, single
-    from polyseme.text.conll import Labels, read_labelled
+    from polyseme.text.conll import LabelSpec, read_labelled
 
     data, model = make_data(tmp_path), Planted()
-    train, test = (list(read_labelled(data / name, Labels("upos"))) for name in (TRAIN, TEST))
+    train, test = (list(read_labelled(data / name, LabelSpec("upos"))) for name in (TRAIN, TEST))
     known, asked = ((embed_words(model, columns(part)[0]), columns(part)[1]) for part in (train, test))  # pyright: ignore
     ours = right(fit_and_answer(known, asked, single(1)), asked[1]).mean()
     theirs = probe(model, train, test, ProbeSettings(layers=1, control=False)).layers[0].accuracy

@@ -15,7 +15,7 @@ from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import PolysemeError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 JOINED, FORWARD, BACKWARD, BOTH, HALF = "joined", "forward", "backward", "both", "half of both"
 MOST = 1_600  # numbers of a vector up to which layers are joined: beyond, a fit takes minutes
@@ -107,7 +107,7 @@ def fit_and_answer(
     return [names[answer] if label is not None else None for answer, label in zip(answers, asked, strict=True)]
 
 
-def columns(sentences: Sequence[Labelled]) -> tuple[list[list[str]], list[list[str | None]]]:
+def columns(sentences: Sequence[LabelledSentence]) -> tuple[list[list[str]], list[list[str | None]]]:
     """Words and labels of labelled sentences apart."""
     return [sentence.words for sentence in sentences], [sentence.labels for sentence in sentences]
 
