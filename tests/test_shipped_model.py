@@ -17,7 +17,7 @@ from polyseme.formats import SHIPPED_FOLDER, SHIPPED_MODEL, open_model
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
-from polyseme.tasks.features.encoders import Source
+from polyseme.tasks.folder import Source
 
 PLACE = SHIPPED_FOLDER / SHIPPED_MODEL
 LARGEST = 45_000_000

@@ -16,13 +16,12 @@ import torch
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
 from polyseme.model.config import from_dict
-from polyseme.tasks.features.encoders import Given, Source, reopen
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
 from polyseme.tasks.features.reader import Reader
 from polyseme.tasks.fitting.checkpoint import Checkpoint
 from polyseme.tasks.fitting.loop import FitSettings, Report, Task, fit
-from polyseme.tasks.folder import fill, load_model, save_model
+from polyseme.tasks.folder import Given, Source, fill, load_model, reopen, save_model
 from polyseme.tasks.parameters import Estimator
 
 

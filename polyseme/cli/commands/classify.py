@@ -82,7 +82,7 @@ def fit_classifier(
     from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features.feature_cache import FeatureCache
     from polyseme.tasks.sentences.classifier import Classifier
-    from polyseme.tasks.sentences.classifier_network import ClassifierSettings
+    from polyseme.tasks.sentences.networks import ClassifierSettings
 
     checkpoint = begin(output, json, plot, resume, overwrite)
     chosen: dict[str, Any] = {"kind": kind, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}

@@ -80,8 +80,8 @@ def fit_pairs(
     from polyseme.cli.examples import read_sets
     from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features.feature_cache import FeatureCache
+    from polyseme.tasks.sentences.networks import PairsSettings
     from polyseme.tasks.sentences.pairs import Pairs
-    from polyseme.tasks.sentences.pairs_network import PairsSettings
 
     checkpoint = begin(output, json, plot, resume, overwrite)
     answer = "number" if numbers else "label"

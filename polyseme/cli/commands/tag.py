@@ -38,7 +38,7 @@ from polyseme.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from polyseme.tasks.metrics import Counts
-    from polyseme.tasks.tagging.objective import TagScores
+    from polyseme.tasks.tagging.network import TagScores
     from polyseme.tasks.tagging.tagger import Tagger
     from polyseme.text.conll import LabelledSentence
 

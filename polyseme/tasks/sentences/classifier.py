@@ -10,9 +10,9 @@ import numpy as np
 from polyseme.tasks.features.reader import Reader
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import ClassScores
-from polyseme.tasks.sentences.classifier_network import AttentionNetwork, ClassifierSettings, LinearNetwork, PooledSet
 from polyseme.tasks.sentences.data import Example, ExampleSet, check_single
 from polyseme.tasks.sentences.model import ExampleModel
+from polyseme.tasks.sentences.networks import AttentionNetwork, ClassifierSettings, LinearNetwork, PooledSet
 from polyseme.tasks.sentences.objective import ExampleNetwork, Readable
 from polyseme.tasks.sentences.targets import Classes
 

@@ -6,21 +6,17 @@ examples is `Inputs` of all first sentences and then all second ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.errors import InputError
 from polyseme.tasks.features.reader import Inputs, Item, Reader, as_word_lists
 
-WORD_BUDGET = 2048  # words that are read at a time
 Example = tuple[list[str], ...]
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
 
 
 def check_single(texts: Iterable[str | Sequence[str]]) -> Iterator[Example]:
@@ -97,23 +93,3 @@ def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> 
     """Examples with the vectors of their sentences, in order; memory is constant."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)
-
-
-def answer_in_order(
-    things: Iterable[Thing],
-    size: Callable[[Thing], int],
-    answer: Callable[[list[Thing]], Sequence[Result]],
-    nothing: Result,
-) -> Iterator[Result]:
-    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
-
-    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
-        filled = [thing for thing in batch if size(thing)]
-        answers = iter(answer(filled) if filled else ())
-        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
-
-    def count(thing: Thing) -> int:
-        return size(thing) + 1
-
-    for window in windows(things, count, window_words(WORD_BUDGET)):
-        yield from compute_in_order(window, count, WORD_BUDGET, begin)

@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Item
+from polyseme.tasks.features.reader import Item, answer_in_order
 from polyseme.tasks.fitting.loop import Report, Score
 from polyseme.tasks.model import S, TaskModel
 from polyseme.tasks.sentences.data import (
     Example,
     Examples,
     ExampleSet,
-    answer_in_order,
     collate_examples,
     stream_examples,
 )

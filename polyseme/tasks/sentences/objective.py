@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.embedding.batching import batches
+from polyseme.tasks.features.bilstm import learning_layers
 from polyseme.tasks.features.mixing import TaskNetwork
-from polyseme.tasks.features.reader import Reader
-from polyseme.tasks.features.word_vectors import learning_layers
+from polyseme.tasks.features.reader import WORD_BUDGET, Reader
 from polyseme.tasks.fitting.loop import FitSettings, Score, length_batches
-from polyseme.tasks.sentences.data import WORD_BUDGET, Examples
+from polyseme.tasks.sentences.data import Examples
 from polyseme.tasks.sentences.targets import Target
 
 

@@ -13,7 +13,7 @@ from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import ClassScores, NumberScores
 from polyseme.tasks.sentences.data import Example, check_pairs
 from polyseme.tasks.sentences.model import ExampleModel
-from polyseme.tasks.sentences.pairs_network import PairsNetwork, PairsSettings
+from polyseme.tasks.sentences.networks import PairsNetwork, PairsSettings
 from polyseme.tasks.sentences.targets import Classes, Scale, Target
 
 

@@ -9,13 +9,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyseme.errors import FormatError, InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader, as_word_lists
+from polyseme.tasks.features.reader import Inputs, Item, Reader, answer_in_order, as_word_lists
 from polyseme.tasks.fitting.loop import FitSettings, Report
 from polyseme.tasks.model import TaskModel
-from polyseme.tasks.sentences.data import answer_in_order
 from polyseme.tasks.tagging.labels import LabelledSentences, LabelSet
-from polyseme.tasks.tagging.network import TaggerNetwork, TaggerSettings
-from polyseme.tasks.tagging.objective import TaggerTask, TagScores, decode, marginals, score_tags
+from polyseme.tasks.tagging.network import (
+    TaggerNetwork,
+    TaggerSettings,
+    TaggerTask,
+    TagScores,
+    decode,
+    marginals,
+    score_tags,
+)
 
 Sentences = Iterable[str | Sequence[str]]
 Labels = Iterable[Sequence[str | None]]

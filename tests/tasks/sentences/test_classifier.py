@@ -14,11 +14,11 @@ from transformer_models import make_transformer
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats.native import write_manifest
+from polyseme.tasks.features.bilstm import SpellingSettings
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
-from polyseme.tasks.features.word_vectors import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
-from polyseme.tasks.sentences.classifier_network import ClassifierSettings
+from polyseme.tasks.sentences.networks import ClassifierSettings
 from polyseme.tasks.sentences.targets import Classes
 
 SMALL = ClassifierSettings(cells=10, hidden=10, dropout=0.1, mix=MixSettings(dropout=0.1))

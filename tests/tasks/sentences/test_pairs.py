@@ -14,12 +14,11 @@ from static_models import make_static
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats.native import write_manifest
-from polyseme.tasks.correlation import pearson, spearman
+from polyseme.tasks.features.bilstm import SpellingSettings
 from polyseme.tasks.features.mixing import MixSettings
-from polyseme.tasks.features.word_vectors import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
-from polyseme.tasks.metrics import score_numbers
-from polyseme.tasks.sentences.pairs_network import PairsSettings
+from polyseme.tasks.metrics import pearson, score_numbers, spearman
+from polyseme.tasks.sentences.networks import PairsSettings
 from polyseme.tasks.sentences.targets import Scale
 
 SMALL = PairsSettings(where="input", cells=8, hidden=12, dropout=0.0, mix=MixSettings(dropout=0.0))

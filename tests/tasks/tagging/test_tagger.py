@@ -16,9 +16,9 @@ import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats import native, open_model
 from polyseme.formats.native import write_manifest
+from polyseme.tasks.features.bilstm import SpellingSettings
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
-from polyseme.tasks.features.word_vectors import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.labels import LabelSet
 from polyseme.tasks.tagging.network import TaggerSettings
