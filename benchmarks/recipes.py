@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from polyseme.lm import perplexity
-from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.initial import new_model
 from polyseme.training.loop.trainer import Trainer
 from polyseme.training.settings import TrainSettings, change, parse_set, preset
 from polyseme.training.shards.prepare import prepare
@@ -55,7 +55,7 @@ def settings_of(name: str, args: argparse.Namespace) -> TrainSettings:
 def run(name: str, shards: Shards, args: argparse.Namespace) -> dict[str, object]:
     settings = settings_of(name, args)
     device = torch.device(args.device)
-    trainer = Trainer(new_student(settings, shards), shards, settings.loss, settings.training, device)
+    trainer = Trainer(new_model(settings, shards), shards, settings.loss, settings.training, device)
     trainer.steps = 1 << 40  # for a moment: no schedule yet
     first = min(trainer.take_step().seconds for _ in range(FIRST_STEPS))
     trainer.steps = max(FIRST_STEPS + 1, round(args.seconds / first))
@@ -65,9 +65,9 @@ def run(name: str, shards: Shards, args: argparse.Namespace) -> dict[str, object
         spent += trainer.take_step().seconds
         if spent >= next_look and spent < args.seconds:
             next_look += args.seconds / args.looks
-            fresh = perplexity(trainer.student.language_model(), shards.held_out_documents(args.look_at))
+            fresh = perplexity(trainer.model.language_model(), shards.held_out_documents(args.look_at))
             curve.append((round(spent, 1), fresh.both))
-    model = trainer.student.language_model()
+    model = trainer.model.language_model()
     fresh, carried = (perplexity(model, documents, carried=carried) for carried in (False, True))
     tokens = trainer.step * settings.training.rows * settings.training.window
     result = {"recipe": name, "steps": trainer.step, "tokens": tokens, "seconds": spent, "skipped": trainer.skipped}

@@ -18,8 +18,8 @@ import torch
 
 from polyseme.kernels.reference import LstmState
 from polyseme.model.reading import initial_state, read
-from polyseme.training.loop.directions import Lanes
-from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.initial import new_model
+from polyseme.training.loop.learner import DirectionRunner
 from polyseme.training.loop.trainer import Trainer
 from polyseme.training.settings import TrainSettings, change, parse_set, preset
 from polyseme.training.shards.prepare import prepare
@@ -29,7 +29,7 @@ from polyseme.training.shards.store import Shards
 def measure(size: str, shards: Shards, args: argparse.Namespace) -> dict[str, object]:
     device = torch.device(args.device)
     settings = change(preset(size, device.type), parse_set(["training.steps=10000", *args.set]))
-    trainer = Trainer(new_student(settings, shards), shards, settings.loss, settings.training, device)
+    trainer = Trainer(new_model(settings, shards), shards, settings.loss, settings.training, device)
     for _ in range(args.first):
         report = trainer.take_step()
     report.loss  # noqa: B018 - wait for it
@@ -43,7 +43,7 @@ def measure(size: str, shards: Shards, args: argparse.Namespace) -> dict[str, ob
         "size": size,
         "rows": loop.rows,
         "window": loop.window,
-        "words": len(trainer.student.vocabulary),
+        "words": len(trainer.model.vocabulary),
         "samples": settings.loss.samples,
         "precision": loop.precision,
         "milliseconds": 1e3 * seconds,
@@ -61,11 +61,11 @@ def measure(size: str, shards: Shards, args: argparse.Namespace) -> dict[str, ob
 
 def recurrence(trainer: Trainer, settings: TrainSettings, steps: int) -> float:
     """Tokens a second of the LSTMs by themselves."""
-    loop, bilm = settings.training, trainer.student.bilm
+    loop, bilm = settings.training, trainer.model.bilm
     parameter = next(bilm.parameters())
     kind = getattr(torch, loop.precision)
     inputs = torch.randn(loop.window, loop.rows, bilm.config.lstm.dim, device=parameter.device, dtype=kind)
-    lanes = Lanes(parameter.device)
+    directions = DirectionRunner(parameter.device)
     reduced = torch.autocast(parameter.device.type, kind, enabled=kind != torch.float32)
     state: LstmState = initial_state(bilm, loop.rows)
 
@@ -81,7 +81,7 @@ def recurrence(trainer: Trainer, settings: TrainSettings, steps: int) -> float:
             _wait(parameter.device)
             begun = time.perf_counter()
         bilm.zero_grad()
-        lanes.run(work)
+        directions.run(work)
     _wait(parameter.device)
     return loop.rows * loop.window * steps / (time.perf_counter() - begun)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from polyseme.errors import OutputError, PolysemeError
+from polyseme.errors import FormatError, OutputError, PolysemeError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 UNFINISHED = ".unfinished"
 
 
-class Disk(io.FileIO):
+class DeferredErrorFile(io.FileIO):
     """A file that remembers its first failure and from then on only pretends to write.
 
     HDF5 cannot close a file that cannot be written (it loses data silently, and crashes the interpreter at exit), and
@@ -60,7 +61,7 @@ class Disk(io.FileIO):
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Disk]:
+def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
     """Give a file that becomes ``path`` when the block ends well, and vanishes when it does not.
 
     Its temporary name is always the same, so that what a killed run left behind is overwritten by the next. What a link
@@ -73,7 +74,7 @@ def replacing(path: Path) -> Iterator[Disk]:
     path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
-        with Disk(temporary, "w+") as file:
+        with DeferredErrorFile(temporary, "w+") as file:
             yield file
             file.check()
             os.fsync(file.fileno())
@@ -88,7 +89,7 @@ def replacing(path: Path) -> Iterator[Disk]:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
     if not path.name or is_special(path):
         raise OutputError(f"{path} is no name for a new folder")
@@ -110,6 +111,19 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a file, with one sentence for every fault."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FormatError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise FormatError(f"{path} should hold a JSON object, not {type(values).__name__}")
+    return values
 
 
 def check_writable(path: Path) -> None:
@@ -136,9 +150,9 @@ def is_special(path: Path) -> bool:
 
 
 @contextmanager
-def _writing_into(path: Path) -> Iterator[Disk]:
+def _writing_into(path: Path) -> Iterator[DeferredErrorFile]:
     try:
-        with Disk(path, "w") as file:
+        with DeferredErrorFile(path, "w") as file:
             yield file
             file.check()
     except OSError as error:
@@ -157,26 +171,23 @@ def recover_folder(path: Path) -> None:
 
 
 @contextmanager
-def held_alone(folder: Path, what: str) -> Iterator[None]:
-    """Keep others out of a folder until the block ends, or this process does; where the system knows how."""
+def locked_folder(folder: Path, owner: str) -> Iterator[None]:
+    """Exclusive lock on a folder, until the block or this process ends; refused at once where another holds it."""
+    from filelock import FileLock, Timeout  # not at the top: few commands lock anything
+
+    lock = FileLock(folder / ".lock", thread_local=False)  # a generator may end in another thread
     try:
-        import fcntl
-    except ImportError:  # Windows
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise OutputError(f"{folder} is in use by {owner}; wait until it has ended, or choose another name") from error
+    except (OSError, NotImplementedError):
+        pass  # a disk without locks
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise OutputError(
-                f"{folder} is in use by {what}; wait until it has ended, or choose another name"
-            ) from error
-        except OSError:
-            pass  # a disk that knows no locks
         yield
     finally:
-        os.close(descriptor)
+        with suppress(OSError):  # while it is held, so that nobody else's is removed; Windows removes it by itself
+            (folder / ".lock").unlink(missing_ok=True)
+        lock.release()
 
 
 def make_folder(path: Path) -> None:

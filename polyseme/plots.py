@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polyseme.errors import OutputError, require
-from polyseme.files import check_writable, replacing
+from polyseme.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     path = check_picture(path)
     for text in figure.findobj(require("matplotlib.text", "analysis").Text):
         text.set_parse_math(False)  # pyright: ignore[reportAttributeAccessIssue]
-    with replacing(path) as file, warnings.catch_warnings(record=True) as told:
+    with atomic_write(path) as file, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=_DOTS)
     glyphs = [_GLYPH.match(str(warning.message)) for warning in told]

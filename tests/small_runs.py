@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 
 from polyseme.model.config import BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
-from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.initial import new_model
 from polyseme.training.loop.trainer import Trainer
-from polyseme.training.run import Order
+from polyseme.training.run import TrainJob
 from polyseme.training.settings import LoopSettings, LossSettings, TrainSettings, merge_tables
 from polyseme.training.shards.prepare import PrepareSettings, prepare
 from polyseme.training.shards.store import Shards
@@ -55,13 +55,13 @@ def settings_of(**loop) -> TrainSettings:
 
 
 def make_trainer(shards: Shards, settings: TrainSettings, device: str = "cpu", **more) -> Trainer:
-    student = new_student(settings, shards)
-    return Trainer(student, shards, settings.loss, settings.training, torch.device(device), **more)
+    model = new_model(settings, shards)
+    return Trainer(model, shards, settings.loss, settings.training, torch.device(device), **more)
 
 
-def make_order(folder: Path, name: str = "model", **changes) -> Order:
+def make_job(folder: Path, name: str = "model", **changes) -> TrainJob:
     text = folder / "text.txt"
     if not text.exists():
         write_text(text)
     tables = merge_tables(TABLES, {"data": {"tokenized": True, "held_out": 0.1}, **changes.pop("changes", {})})
-    return Order(str(text), folder / name, changes=tables, workers=1, **changes)
+    return TrainJob(str(text), folder / name, changes=tables, workers=1, **changes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from polyseme.tasks.metrics import ClassScores, NumberScores
     from polyseme.tasks.sentences.model import ExampleModel
-    from polyseme.text.labelled import LabelledText, Wanted
+    from polyseme.text.labelled import ColumnSpec, LabelledText
 
     AnyModel = ExampleModel[Any, Any, Any]
 
@@ -26,7 +26,7 @@ FORMS = ("text", "json", "tsv")
 Columns = tuple[list[Any], list[Any]]  # examples as a model takes them, and their answers
 
 
-def read_columns(path: Path | str, wanted: Wanted) -> Columns:
+def read_columns(path: Path | str, wanted: ColumnSpec) -> Columns:
     """The examples of a file and their answers."""
     from polyseme.text.labelled import read_labelled_text
 
@@ -40,7 +40,7 @@ def as_given(example: LabelledText) -> Any:  # noqa: ANN401 - a sentence, or a p
     return (first, *more) if more else first
 
 
-def read_sets(train: Path, dev: Path | None, held_out: float, wanted: Wanted) -> tuple[Columns, Columns | None]:
+def read_sets(train: Path, dev: Path | None, held_out: float, wanted: ColumnSpec) -> tuple[Columns, Columns | None]:
     """What to learn from, and what to judge by: a file, a share drawn by lot (always the same), or nothing."""
     if dev and held_out:
         raise ConfigError("--dev and --held-out both say what to judge by; give one of them")
@@ -100,7 +100,7 @@ def _shown(model: AnyModel, example: Any, output: np.ndarray, form: str) -> str:
     """One answer as people and machines read it."""
     from polyseme.tasks.sentences.targets import Classes
 
-    goal = model.goal_
+    goal = model.target_
     answer = goal.decode(output[None])[0]
     sentences: Sequence[Sequence[str]] = example if model.width > 1 else [example]
     texts = [" ".join(words) for words in sentences]

@@ -88,9 +88,9 @@ def watch(model: TaskModel[Any, Any], reports: Iterator[Report], checkpoint: Pat
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task("computing vectors ...", total=None)
             for report in reports:
-                for remark in model.cache.remarks:
+                for remark in model.cache_.remarks:
                     typer.echo(remark, err=True)
-                model.cache.remarks.clear()
+                model.cache_.remarks.clear()
                 now = time.monotonic()
                 if report.step == report.steps:
                     typer.echo(f"{_line(report)}, {now - begun:,.0f} s", err=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polyseme.files import check_writable, replacing
+from polyseme.files import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
@@ -174,7 +174,7 @@ def write_json(target: str | Path, payload: object) -> None:
     if str(target) == "-":
         typer.echo(text)
         return
-    with replacing(Path(target)) as file:
+    with atomic_write(Path(target)) as file:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 

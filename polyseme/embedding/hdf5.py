@@ -19,7 +19,7 @@ import numpy as np
 
 from polyseme.embedding.records import Record
 from polyseme.errors import FormatError, require
-from polyseme.files import Disk
+from polyseme.files import DeferredErrorFile
 
 if TYPE_CHECKING:
     import h5py
@@ -33,7 +33,7 @@ _VERSION = ("v108", "v108")  # any h5py reads it; the older layout is faster to 
 _log = logging.getLogger(__name__)
 
 
-def write(records: Iterable[Record], file: Disk) -> None:
+def write(records: Iterable[Record], file: DeferredErrorFile) -> None:
     """Write one dataset after another. The map is spooled beside the file and copied into its place at the end."""
     h5 = require("h5py", "hdf5")
     with tempfile.TemporaryFile(dir=Path(str(file.name)).parent) as index:

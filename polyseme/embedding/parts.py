@@ -24,7 +24,7 @@ import numpy as np
 
 from polyseme.embedding.records import Kind, Record
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import UNFINISHED, replacing
+from polyseme.files import UNFINISHED, atomic_write
 
 Fingerprint = Mapping[str, str | int | bool]
 
@@ -60,7 +60,7 @@ class Parts:
             raise OutputError(
                 f"{folder} holds an earlier run: --resume continues it, --overwrite forgets it, or remove the folder"
             )
-        with replacing(folder / "fingerprint.json") as file:
+        with atomic_write(folder / "fingerprint.json") as file:
             file.write(json.dumps(dict(fingerprint), indent=2).encode())
         return cls(folder)
 
@@ -125,7 +125,7 @@ class _Part(NamedTuple):
         header = json.dumps(about).encode()
         header += b" " * (-(len(header) + 1) % _ALIGNMENT) + b"\n"
         checksum = 0
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             for piece in (header, self.vectors, self.words):
                 file.write(piece)
                 checksum = zlib.crc32(piece, checksum)

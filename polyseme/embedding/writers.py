@@ -17,11 +17,11 @@ import numpy as np
 from polyseme.embedding import hdf5, npz, parquet
 from polyseme.embedding.records import Kind, Record
 from polyseme.errors import FormatError, OutputError, PolysemeError, require
-from polyseme.files import Disk, replacing
+from polyseme.files import DeferredErrorFile, atomic_write
 
 
 class _Format(NamedTuple):
-    write: Callable[[Iterable[Record], Disk], None]
+    write: Callable[[Iterable[Record], DeferredErrorFile], None]
     read: Callable[[Path], Iterator[np.ndarray]]
     module: str = ""  # the optional package behind it, and the extra that brings it
     extra: str = ""
@@ -44,7 +44,7 @@ def check_suffix(path: Path) -> None:
 def write_vectors(records: Iterable[Record], path: Path) -> None:
     """Write sentences and their vectors in one pass, in the format of the path's suffix."""
     form = _format_of(path, OutputError)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         form.write(_checked(records, file), file)
 
 
@@ -63,7 +63,7 @@ def _format_of(path: Path, error: type[PolysemeError]) -> _Format:
     return form
 
 
-def _checked(records: Iterable[Record], file: Disk) -> Iterator[Record]:
+def _checked(records: Iterable[Record], file: DeferredErrorFile) -> Iterator[Record]:
     """The records, as long as they are alike and the file takes them."""
     expected = None
     for record in records:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from polyseme.errors import FormatError, PolysemeError
-from polyseme.formats import archive, bilm_hdf5, many_langs, native, shipped
+from polyseme.errors import ConfigError, FormatError, PolysemeError
+from polyseme.formats import archive, bilm_hdf5, many_langs, native
 from polyseme.formats.stored import StoredModel, StoredSoftmax
 
-__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax"]
+__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax", "resolve_model_path"]
+
+SHIPPED_MODEL = "english"
+SHIPPED_FOLDER = Path(__file__).parents[1] / "models"
 
 _FORMATS = (native, many_langs, bilm_hdf5)
 # What is no affair of `open_model`, but may have been meant.
@@ -18,6 +21,22 @@ _OTHERS = (
     "transformers: a folder with config.json, which tells a model_type; "
     "static vectors: a word and its numbers a line, word2vec's binary, or NumPy's .npy"
 )
+
+
+def resolve_model_path(model: str | Path | None) -> str | Path:
+    """The path of a model: of the one that ships for None or its name, else what is given.
+
+    A file or folder of that name in the working folder comes first.
+    """
+    if model is not None and (str(model) != SHIPPED_MODEL or Path(model).exists()):
+        return model
+    place = SHIPPED_FOLDER / SHIPPED_MODEL
+    if not place.is_dir():
+        raise ConfigError(
+            f"no model ships with this install: there is no {place}; give the path of one: "
+            "polyseme.load('path/to/model'), or --model"
+        )
+    return place
 
 
 def open_model(path: str | Path, vocabulary: str | Path | None = None) -> StoredModel:
@@ -50,7 +69,7 @@ def open_extras(path: str | Path) -> dict[str, bytes]:
 @contextmanager
 def _located(path: Path) -> Iterator[Path]:
     """Where a model lies: the path itself, or a folder inside of the unpacked archive."""
-    path = Path(shipped.resolve(path)).expanduser()
+    path = Path(resolve_model_path(path)).expanduser()
     if not path.exists():
         raise FormatError(f"{path} does not exist; give the path of a model (a file, a folder, a zip or a tar.gz)")
     if not archive.is_archive(path):

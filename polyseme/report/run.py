@@ -11,7 +11,7 @@ from pathlib import Path
 
 from polyseme.corpus.uses import bundled_sentences
 from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import make_folder, replacing
+from polyseme.files import atomic_write, make_folder
 from polyseme.report.claim import Findings
 from polyseme.report.claims.claim_07_fine_tuning import read_tuning
 from polyseme.report.claims.listing import DATA_SETS, choose_claims, choose_measurements
@@ -147,7 +147,7 @@ class Report:
             output / "timings.json": _json({"steps": [asdict(step) for step in self._steps], "words/s": self._speeds}),
         }
         for path, text in files.items():
-            with replacing(path) as file:
+            with atomic_write(path) as file:
                 file.write(text.encode("utf-8", "backslashreplace"))
         return list(files)
 

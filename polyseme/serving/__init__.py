@@ -1,4 +1,4 @@
-"""The models over HTTP: an app made by a factory, requests joined into batches, and a page to explore with.
+"""HTTP server for models: an app factory, request batching, and a web page to explore word vectors with.
 
-Nothing is imported here, so that a client or a command can look at one part without a web framework.
+Nothing is imported here, so that a client or a command can use one part without a web framework.
 """

@@ -1,4 +1,4 @@
-"""An app behind a socket: uvicorn, with logs as JSON lines and an end that loses nothing."""
+"""The server process: uvicorn with graceful shutdown (drain on SIGTERM) and logs as JSON lines."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from polyseme.serving.engine.service import Service
 
-_KEEP_ALIVE = 65  # seconds for which an idle connection is kept: longer than most clients and proxies keep theirs
-_QUIET = 0.3  # seconds without a request inside after which nobody is on the way any more
+_KEEP_ALIVE = 65  # seconds that an idle connection stays open: longer than most clients and proxies keep theirs
+_QUIET = 0.3  # seconds without a request in flight after which the server counts as drained
 
 
 class Server(uvicorn.Server):
-    """A server that is told to stop in two steps.
+    """A uvicorn server with graceful shutdown.
 
-    First it says so: it is not ready, whoever asks is sent away with 503 and a closed connection, and what was accepted
-    is computed and sent. Then it closes. A second signal ends it at once.
+    On the first signal it drains: it is no longer ready, refuses new requests with 503 and closes their connections,
+    and answers what it has accepted. Then it closes. A second signal stops it at once.
     """
 
     def __init__(self, app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> None:
@@ -46,13 +46,13 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=int(limits.drain_seconds),
         )
         super().__init__(config)
-        self._told_to_stop = False
+        self._stopping = False
 
-    def serve_until_told(self, tell: Callable[[str], object]) -> None:
-        """Take the socket, say where it is, and answer until a signal comes."""
+    def serve_until_stopped(self, announce: Callable[[str], object]) -> None:
+        """Open the socket, announce its address, and serve until a signal comes."""
         listener = self._listen()
         host, port = listener.getsockname()[:2]
-        tell(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         self.run([listener])
 
     def _listen(self) -> socket.socket:
@@ -64,19 +64,19 @@ class Server(uvicorn.Server):
             raise ConfigError(f"cannot listen at {host}, port {port}: {error}; choose another --port") from error
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to drain, or at a second signal leave."""
-        if self._told_to_stop:
+        """Start to drain; at a second signal, exit at once."""
+        if self._stopping:
             self.should_exit = self.force_exit = True
-        self._told_to_stop = True
+        self._stopping = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: drain when told to."""
-        if self._told_to_stop and not self.service.draining:
+        """Called ten times a second: drain once a signal has come."""
+        if self._stopping and not self.service.draining:
             await self.drain()
         return await super().on_tick(counter)
 
     async def drain(self) -> None:
-        """Answer what was accepted, accept nothing more, then let uvicorn close."""
+        """Answer the accepted requests, refuse new ones, then let uvicorn close."""
         self.service.draining = True
         end, quiet = monotonic() + self.service.limits.drain_seconds, 0.0
         while monotonic() < end and quiet < _QUIET and not self.force_exit:
@@ -86,21 +86,21 @@ class Server(uvicorn.Server):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: when, how grave, what, and the fields of what."""
+    """Log formatter: one JSON object per line, with time, level, event and the event's fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """A line."""
-        about = {
+        """Format a log record as a JSON line."""
+        entry = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),
             "event": record.getMessage(),
             **getattr(record, "fields", {}),
         }
-        return json.dumps(about, ensure_ascii=False)
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def log_to_stderr(verbose: bool) -> None:
-    """Write the server's own lines; those about single requests only if asked."""
+    """Log to standard error: errors always, single requests only if verbose."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     levels = {"polyseme.serving": logging.INFO if verbose else logging.WARNING, "uvicorn": logging.ERROR}

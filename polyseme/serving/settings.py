@@ -1,4 +1,4 @@
-"""What a server allows. The defaults are safe on a small machine."""
+"""Settings of the server: key, CORS origins and limits. The defaults are safe on a small machine."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from polyseme.errors import ConfigError, nearest
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one request, and all of them together, may ask for.
+    """Limits on the size of a request, on all requests together, and on their time.
 
     Attributes:
-        body_bytes: Of one request.
-        sentences: In one request.
-        words: In one request.
-        sentence_words: In one sentence.
-        word_characters: In one word.
-        batch_words: Computed at a time, of all requests together.
-        queue_words: Of all requests that are being answered; who comes then is told to come back later.
-        deadline: Seconds after which an accepted request is given up. Fewer requests are accepted where the model is so
-            slow that they would come near it.
-        body_seconds: For a client to send its request.
-        send_seconds: For a client to take a piece of the answer.
-        drain_seconds: For what was accepted to be answered when the server is told to stop.
-        connections: At a time.
+        body_bytes: Bytes in the body of a request.
+        sentences: Sentences in a request.
+        words: Words in a request.
+        sentence_words: Words in a sentence.
+        word_characters: Characters in a word.
+        batch_words: Words computed in one batch, of all requests together.
+        queue_words: Words of all requests in flight; more are refused with 429.
+        deadline: Seconds after which an accepted request is dropped. With a slow model fewer requests are admitted, so
+            that they stay well below it.
+        body_seconds: Seconds for a client to send its request.
+        send_seconds: Seconds for a client to receive a chunk of the response.
+        drain_seconds: Seconds to answer the accepted requests when the server is stopped.
+        connections: Connections at a time.
     """
 
     body_bytes: int = 1 << 20
@@ -44,21 +44,21 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            whole = field.type == "int"
-            kind = int if whole else (int, float)
+            integer = field.type == "int"
+            kind = int if integer else (int, float)
             if isinstance(value, bool) or not isinstance(value, kind) or not value > 0:
-                wanted = "a whole number" if whole else "a number"
-                raise ConfigError(f"{field.name} must be {wanted} above 0, not {value!r}")
+                expected = "a whole number" if integer else "a number"
+                raise ConfigError(f"{field.name} must be {expected} above 0, not {value!r}")
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """How a server behaves.
+    """Settings of a server: access and limits.
 
     Attributes:
-        key: What clients have to show as ``Authorization: Bearer KEY``; none if nothing is said.
-        origins: Pages of other sites that may ask (CORS), as ``https://example.org``.
-        limits: How much may be asked for.
+        key: The key that clients must send as ``Authorization: Bearer KEY``; None: no key is required.
+        origins: Sites whose pages may send requests (CORS), as ``https://example.org``.
+        limits: Limits on requests.
     """
 
     key: str | None = None
@@ -67,14 +67,14 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         if self.key is not None and (len(self.key) < 8 or not self.key.isascii() or not self.key.isprintable()):
-            raise ConfigError("a key must have 8 characters or more, all of them printable ASCII")
+            raise ConfigError("a key must have at least 8 characters, all of them printable ASCII")
         for origin in self.origins:
             if origin != "*" and not origin.startswith(("http://", "https://")):
-                raise ConfigError(f"an origin is written like https://example.org, not {origin!r}")
+                raise ConfigError(f"write an origin like https://example.org, not {origin!r}")
 
 
 def parse_limits(changes: Iterable[str]) -> Limits:
-    """Limits as typed: ``words=8192``."""
+    """Parse limits given on the command line, as ``words=8192``."""
     known = {field.name: float if field.type == "float" else int for field in fields(Limits)}
     changed: dict[str, int | float] = {}
     for change in changes:
@@ -84,5 +84,5 @@ def parse_limits(changes: Iterable[str]) -> Limits:
         try:
             changed[name] = known[name](number)
         except ValueError:
-            raise ConfigError(f"a limit is written like {name}=10, not {change!r}") from None
+            raise ConfigError(f"write a limit like {name}=10, not {change!r}") from None
     return Limits(**changed)  # pyright: ignore[reportArgumentType]

@@ -33,7 +33,7 @@ _FEW = 1000  # lines within which a row comes
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelSpec:
     """Which labels of a file are wanted.
 
     Attributes:
@@ -51,36 +51,36 @@ class Labels:
             raise ConfigError(f"labels are a column or a feature; got both {self.column!r} and {self.feature!r}")
 
 
-class Labelled(NamedTuple):
+class LabelledSentence(NamedTuple):
     """A sentence with a label for each word; None where a word has none."""
 
     words: list[str]
     labels: list[str | None]
 
 
-class Row(NamedTuple):
+class ConllRow(NamedTuple):
     """A line that holds a word."""
 
     line: int
     columns: list[str]
 
 
-class Sentence(NamedTuple):
+class ConllSentence(NamedTuple):
     """The rows of a sentence, and the layout of the file that they are from."""
 
-    rows: list[Row]
+    rows: list[ConllRow]
     is_conllu: bool
 
 
-def read_conll(path: str | PathLike[str]) -> Iterator[Sentence]:
+def read_conll(path: str | PathLike[str]) -> Iterator[ConllSentence]:
     """The sentences of one file, as rows of columns."""
     with open_text(path) as lines:
         yield from _sentences(enumerate(lines, start=1), str(path))
 
 
-def read_labelled(path: str | PathLike[str], wanted: Labels | None = None) -> Iterator[Labelled]:
+def read_labelled(path: str | PathLike[str], wanted: LabelSpec | None = None) -> Iterator[LabelledSentence]:
     """Words and labels of a file, or of all files below a folder or of a pattern; refused if no word has a label."""
-    wanted = wanted or Labels()
+    wanted = wanted or LabelSpec()
     features: Counter[str] = Counter()
     words = labelled = 0
     for source in expand(path):
@@ -97,7 +97,7 @@ def read_labelled(path: str | PathLike[str], wanted: Labels | None = None) -> It
         raise InputError(f"{path}: no word has {_described(wanted)}.{_what_there_is(wanted, features)}")
 
 
-def label_name(path: str | PathLike[str], wanted: Labels) -> str:
+def label_name(path: str | PathLike[str], wanted: LabelSpec) -> str:
     """What people would call the labels: the feature, the column's name, or its number."""
     if wanted.feature:
         return wanted.feature
@@ -109,19 +109,19 @@ def label_name(path: str | PathLike[str], wanted: Labels) -> str:
     return CONLLU[column] if first.is_conllu else f"column {column + 1}"
 
 
-def _sentences(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Sentence]:
-    rows: list[Row] = []
+def _sentences(lines: Iterator[tuple[int, str]], name: str) -> Iterator[ConllSentence]:
+    rows: list[ConllRow] = []
     first = list(_up_to_a_row(islice(lines, _FEW)))
     layout = _Layout.of(first[-1][1]) if first else None
     for number, line in chain(first, lines):
         if not line.strip():
             if rows and layout:
-                yield Sentence(rows, layout.is_conllu)
+                yield ConllSentence(rows, layout.is_conllu)
             rows = []
         elif layout and (columns := layout.split(line, f"{name}, line {number}")):
-            rows.append(Row(number, columns))
+            rows.append(ConllRow(number, columns))
     if rows and layout:
-        yield Sentence(rows, layout.is_conllu)
+        yield ConllSentence(rows, layout.is_conllu)
 
 
 def _up_to_a_row(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -174,7 +174,7 @@ def _cut(line: str, separator: str | None) -> list[str]:
     return line.split(separator) if separator else re.split("[ \t]+", line.strip(" \t"))
 
 
-def _labels(sentence: Sentence, wanted: Labels, name: str) -> Labelled:
+def _labels(sentence: ConllSentence, wanted: LabelSpec, name: str) -> LabelledSentence:
     place = f"{name}, line {sentence.rows[0].line}"
     width = len(sentence.rows[0].columns)
     words = _number(wanted.words or (2 if sentence.is_conllu else 1), width, place)
@@ -186,7 +186,7 @@ def _labels(sentence: Sentence, wanted: Labels, name: str) -> Labelled:
         column = _column(wanted.column, sentence.is_conllu, width, place)
         empty = "_" if sentence.is_conllu else None
         labels = [None if row.columns[column] == empty else row.columns[column] for row in sentence.rows]
-    return Labelled([row.columns[words] for row in sentence.rows], labels)
+    return LabelledSentence([row.columns[words] for row in sentence.rows], labels)
 
 
 def _column(column: str | int | None, is_conllu: bool, width: int, place: str) -> int:
@@ -218,16 +218,16 @@ def _pair(part: str) -> tuple[str, str]:
     return name, value
 
 
-def _features(sentence: Sentence) -> Iterator[str]:
+def _features(sentence: ConllSentence) -> Iterator[str]:
     for row in sentence.rows:
         yield from parse_features(row.columns[FEATS])
 
 
-def _described(wanted: Labels) -> str:
+def _described(wanted: LabelSpec) -> str:
     return f"the feature {wanted.feature!r}" if wanted.feature else f"a label in column {wanted.column or 'upos'}"
 
 
-def _what_there_is(wanted: Labels, features: Counter[str]) -> str:
+def _what_there_is(wanted: LabelSpec, features: Counter[str]) -> str:
     if not wanted.feature:
         return " All of it is '_', which says that nothing is known."
     if not features:

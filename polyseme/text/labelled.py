@@ -33,7 +33,7 @@ _NUMBER = ("score", "relatedness_score", "similarity", "relatedness", "label")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSpec:
     """What is to be read out of a file.
 
     Attributes:
@@ -77,9 +77,9 @@ class LabelledText(NamedTuple):
     label: str | float | None
 
 
-def read_labelled_text(path: str | PathLike[str], wanted: Wanted | None = None) -> Iterator[LabelledText]:
+def read_labelled_text(path: str | PathLike[str], wanted: ColumnSpec | None = None) -> Iterator[LabelledText]:
     """The examples of a file, or of all files below a folder or of a pattern; ``-`` is standard input."""
-    wanted, found = wanted or Wanted(), False
+    wanted, found = wanted or ColumnSpec(), False
     for source in expand(path):
         with open_text(source) as lines:
             for example in _read(enumerate(lines, start=1), str(source), wanted):
@@ -94,7 +94,7 @@ def split_words(text: str, raw: bool) -> list[str]:
     return [word for sentence in tokenize(text) for word in sentence.words] if raw else text.split()
 
 
-def _read(lines: Iterator[tuple[int, str]], name: str, wanted: Wanted) -> Iterator[LabelledText]:
+def _read(lines: Iterator[tuple[int, str]], name: str, wanted: ColumnSpec) -> Iterator[LabelledText]:
     filled = ((number, line) for number, line in lines if line.strip())
     first = next(filled, None)
     if first is None:
@@ -119,7 +119,7 @@ class _Layout:
     label: int | None
 
     @classmethod
-    def of(cls, first: Sequence[str], wanted: Wanted, place: str) -> _Layout:
+    def of(cls, first: Sequence[str], wanted: ColumnSpec, place: str) -> _Layout:
         names = [name.strip().lower() for name in first]
         has_header = wanted.header
         if has_header is None:
@@ -131,21 +131,23 @@ class _Layout:
         label = _place(usual_label if wanted.label is None else wanted.label, names, place)
         return cls(len(first), has_header, text, label)
 
-    def example(self, columns: Sequence[str], wanted: Wanted, place: str) -> LabelledText:
+    def example(self, columns: Sequence[str], wanted: ColumnSpec, place: str) -> LabelledText:
         if len(columns) != self.width:
             raise FormatError(f"{place}: has {len(columns)} columns, but the file's first line has {self.width}")
         sentences = tuple(split_words(columns[column], wanted.raw) for column in self.text)
         return LabelledText(sentences, None if self.label is None else _answer(columns[self.label], wanted, place))
 
 
-def _has_usual(names: Sequence[str], wanted: Wanted) -> bool:
+def _has_usual(names: Sequence[str], wanted: ColumnSpec) -> bool:
     """Whether a first line is a header that nobody asked for: it names text and, where one is wanted, a label."""
     labels = {"label": _LABEL, "number": _NUMBER, "none": names}[wanted.kind]
     text = [_FIRST, _SECOND][: wanted.sentences]
     return all(any(name in known for name in names) for known in (*text, labels))
 
 
-def _usual(names: Sequence[str] | None, wanted: Wanted, width: int, place: str) -> tuple[tuple[Column, ...], Column]:
+def _usual(
+    names: Sequence[str] | None, wanted: ColumnSpec, width: int, place: str
+) -> tuple[tuple[Column, ...], Column]:
     """The columns where nothing else is said: by usual names, or by their order."""
     if names is not None:
         known = [_FIRST, _SECOND][: wanted.sentences]
@@ -175,12 +177,12 @@ def _place(column: Column, names: Sequence[str], place: str) -> int:
     return names.index(wanted)
 
 
-def _label_first(line: str, wanted: Wanted, place: str) -> LabelledText:
+def _label_first(line: str, wanted: ColumnSpec, place: str) -> LabelledText:
     label, *text = line.split(maxsplit=1)
     return LabelledText((split_words(text[0] if text else "", wanted.raw),), _answer(label, wanted, place))
 
 
-def _answer(text: str, wanted: Wanted, place: str) -> str | float:
+def _answer(text: str, wanted: ColumnSpec, place: str) -> str | float:
     text = text.strip()
     if wanted.kind == "number":
         try:
@@ -196,7 +198,7 @@ def _answer(text: str, wanted: Wanted, place: str) -> str | float:
     return label
 
 
-def _refuse_columns(wanted: Wanted, place: str) -> None:
+def _refuse_columns(wanted: ColumnSpec, place: str) -> None:
     """A line without tabs has no columns."""
     if wanted.sentences == 2:
         raise FormatError(f"{place}: has no tabs; expected {_described(wanted)}")
@@ -205,7 +207,7 @@ def _refuse_columns(wanted: Wanted, place: str) -> None:
         raise InputError(f"{place}: has no tabs, so there is no column {asked}; such lines begin with their label")
 
 
-def _described(wanted: Wanted) -> str:
+def _described(wanted: ColumnSpec) -> str:
     text = "a sentence" if wanted.sentences == 1 else "two sentences"
     if wanted.kind == "none":
         return text if wanted.sentences == 1 else f"{text} apart by tabs"

@@ -28,20 +28,20 @@ from typing import NamedTuple
 from unicodedata import category
 
 
-class Sentence(NamedTuple):
+class TokenizedSentence(NamedTuple):
     """Words, and where each stands in the text."""
 
     words: list[str]
     spans: list[tuple[int, int]]
 
 
-def tokenize(text: str) -> Iterator[Sentence]:
+def tokenize(text: str) -> Iterator[TokenizedSentence]:
     """Sentence after sentence, lazily; a text without words gives nothing."""
     find_words = _word_pattern().finditer
     for start, end in _sentence_spans(text):
         spans = [match.span() for match in find_words(text, start, end)]
         if spans:
-            yield Sentence([text[first:last] for first, last in spans], spans)
+            yield TokenizedSentence([text[first:last] for first, last in spans], spans)
 
 
 def tokenize_words(text: str) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polyseme.errors import FormatError, InputError, OutputError
-from polyseme.files import replacing
+from polyseme.files import atomic_write
 from polyseme.text.corpus import open_text
 
 BOS, EOS, UNK = "<S>", "</S>", "<UNK>"
@@ -73,7 +73,7 @@ class Vocabulary:
             content = "".join(f"{word}\n" for word in self._words).encode()
         except UnicodeEncodeError as error:
             raise OutputError(f"{path}: a word is not valid Unicode: {error}") from error
-        with replacing(place) as file:
+        with atomic_write(place) as file:
             file.write(gzip.compress(content, mtime=0) if place.suffix == ".gz" else content)
 
     def id(self, word: str) -> int:

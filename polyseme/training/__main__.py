@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from polyseme.errors import PolysemeError
-from polyseme.training.event_format import Teller, describe_interruption, say_patience
+from polyseme.training.events import EventFormatter, announce_stop, describe_interruption
 from polyseme.training.loop.distributed import is_leader
-from polyseme.training.run import Finished, Order, Plan, train
+from polyseme.training.run import TrainFinished, TrainJob, TrainPlan, train
 from polyseme.training.settings import PRESETS, RECIPES, merge_tables, parse_set, read_settings
-from polyseme.training.signals import Stop
+from polyseme.training.signals import GracefulStop
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
         changes = merge_tables(read_settings(arguments.config) if arguments.config else {}, parse_set(arguments.set))
         if arguments.tokenized:
             changes = merge_tables(changes, {"data": {"tokenized": True}})
-        order = Order(
+        job = TrainJob(
             arguments.texts,
             arguments.output,
             arguments.preset,
@@ -35,7 +35,7 @@ def main() -> None:
             tuple(arguments.also_evaluate),
             arguments.workers,
         )
-        run(order)
+        run(job)
     except PolysemeError as error:
         _say(f"error: {' '.join(str(error).split())}")
         sys.exit(2)
@@ -44,18 +44,18 @@ def main() -> None:
         sys.exit(130)
 
 
-def run(order: Order) -> None:
+def run(job: TrainJob) -> None:
     """Go through a run, printing."""
-    teller, event = Teller(), None
-    with Stop(say_patience) as stop:
-        for event in train(order, lambda: stop.asked):
-            stop.patient = stop.patient or isinstance(event, Plan)
-            line = teller.tell(event)
+    formatter, event = EventFormatter(), None
+    with GracefulStop(announce_stop) as stop:
+        for event in train(job, lambda: stop.requested):
+            stop.defer = stop.defer or isinstance(event, TrainPlan)
+            line = formatter.format(event)
             if line and is_leader():
                 _say(line)
-    if not isinstance(event, Finished):
+    if not isinstance(event, TrainFinished):
         if is_leader():
-            _say(describe_interruption(order))
+            _say(describe_interruption(job.run))
         sys.exit(130)
 
 

@@ -22,23 +22,22 @@ from typing import Any
 import torch
 
 from polyseme.errors import ConfigError, InputError, TrainingError
-from polyseme.files import replacing
+from polyseme.files import atomic_write, read_json
 from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
-from polyseme.formats.json_file import read_json
 from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.model.softmax import AdaptiveSoftmax
 from polyseme.training.curves import draw_curves
-from polyseme.training.events import Evaluation, Event, Finished, Plan, Saved
-from polyseme.training.loop.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from polyseme.training.loop.distributed import Processes, join_processes, leave_processes
-from polyseme.training.loop.initial import Student, new_student, spelling_of, taken_over
-from polyseme.training.loop.trainer import Report, Trainer
-from polyseme.training.request import Order, check_order, claimed
+from polyseme.training.events import CheckpointSaved, Evaluation, Event, TrainFinished, TrainPlan
+from polyseme.training.job import TrainJob, check_job, lock_run_folder
+from polyseme.training.loop.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
+from polyseme.training.loop.distributed import ProcessGroup, join_process_group, leave_process_group
+from polyseme.training.loop.initial import TrainableModel, characters_of, new_model, warm_start
+from polyseme.training.loop.trainer import StepReport, Trainer
 from polyseme.training.settings import TrainSettings, change, check_precision, choose_preset, preset
-from polyseme.training.shards.prepare import PrepareSettings, Preparing, prepare
+from polyseme.training.shards.prepare import PrepareProgress, PrepareSettings, prepare
 from polyseme.training.shards.store import Shards
 
-__all__ = ["Evaluation", "Event", "Finished", "Order", "Plan", "Saved", "train"]
+__all__ = ["CheckpointSaved", "Evaluation", "Event", "TrainFinished", "TrainJob", "TrainPlan", "train"]
 
 POINTS = 200  # of a curve
 HELD_OUT = "held-out"
@@ -46,23 +45,23 @@ TAKEN_OVER = 0.25  # of the usual learning rate, for a model that knows somethin
 TOLD = ("curve", "losses", "evaluations", "evaluated", "best")  # of a run, in its checkpoint
 
 
-def train(order: Order, stop: Callable[[], bool] = lambda: False) -> Generator[Event, None, None]:
+def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[Event, None, None]:
     """Train a model; stop by not asking for more, and a checkpoint is written.
 
     The files are whole at any time: a run that is killed goes on from its last checkpoint, and what it then computes is
     what it would have computed.
 
     Args:
-        order: What to do.
-        stop: Asked after each step; where it says so, a checkpoint is written and the run ends without `Finished`. So
-            several processes stop at the same step, whichever of them is told to.
+        job: What to do.
+        stop: Asked after each step; where it says so, a checkpoint is written and the run ends without `TrainFinished`.
+            So several processes stop at the same step, whichever of them is told to.
     """
-    check_order(order)
-    processes, device = join_processes(order.device)
+    check_job(job)
+    processes, device = join_process_group(job.device)
     try:
-        with claimed(order) if processes.leads else nullcontext():
+        with lock_run_folder(job) if processes.is_leader else nullcontext():
             processes.wait()
-            yield from _Run(order, processes, device, stop).events()
+            yield from _Run(job, processes, device, stop).events()
     except (RuntimeError, MemoryError) as error:
         if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
             raise
@@ -71,101 +70,101 @@ def train(order: Order, stop: Callable[[], bool] = lambda: False) -> Generator[E
             "training.window; what was saved is still there"
         ) from error
     finally:
-        leave_processes()
+        leave_process_group()
 
 
 class _Run:
-    def __init__(self, order: Order, processes: Processes, device: torch.device, stop: Callable[[], bool]) -> None:
-        self.order, self.processes, self.device, self.stop = order, processes, device, stop
+    def __init__(self, job: TrainJob, processes: ProcessGroup, device: torch.device, stop: Callable[[], bool]) -> None:
+        self.job, self.processes, self.device, self.stop = job, processes, device, stop
         self.curve: list[tuple[int, float]] = []  # tokens, mean loss
-        self.losses: list[Report | float] = []  # since the last point of the curve
+        self.losses: list[StepReport | float] = []  # since the last point of the curve
         self.evaluations: list[dict[str, Any]] = []
         self.evaluated = 0  # the last step at which that was done
         self.best: float | None = None
 
     def events(self) -> Iterator[Event]:
         # What can be refused is refused before the text is read; the size may be chosen only after it.
-        self.model = open_model(self.order.start_from) if self.order.start_from else None
-        data = self._settings_of(self.order.preset or "tiny").data
-        self.others = {name: _documents(name, raw=not data.tokenized) for name in self.order.other_texts}
+        self.initial = open_model(self.job.start_from) if self.job.start_from else None
+        data = self._settings_of(self.job.preset or "tiny").data
+        self.others = {name: _documents(name, raw=not data.tokenized) for name in self.job.other_texts}
         yield from self._prepare(data)
-        self.shards = Shards.open(self.order.run / "text")
+        self.shards = Shards.open(self.job.run / "text")
         asked = self._settings()
-        self.student = self._student(asked)
-        kind = "adaptive" if isinstance(self.student.head, AdaptiveSoftmax) else asked.loss.kind
-        self.settings = replace(asked, model=self.student.bilm.config, loss=replace(asked.loss, kind=kind))
+        self.model = self._make_model(asked)
+        kind = "adaptive" if isinstance(self.model.head, AdaptiveSoftmax) else asked.loss.kind
+        self.settings = replace(asked, model=self.model.bilm.config, loss=replace(asked.loss, kind=kind))
         loop = self.settings.training
-        self.trainer = Trainer(self.student, self.shards, self.settings.loss, loop, self.device, self.processes)
+        self.trainer = Trainer(self.model, self.shards, self.settings.loss, loop, self.device, self.processes)
         self._begin(asked)
         yield self._plan()
-        if self.order.start_from and not self.trainer.step:
+        if self.job.start_from and not self.trainer.step:
             yield from self._evaluate()
         if (yield from self._loop()):
-            yield Finished(self.order.output, self.order.run, self.trainer.step, self.best)
+            yield TrainFinished(self.job.output, self.job.run, self.trainer.step, self.best)
 
-    def _prepare(self, settings: PrepareSettings) -> Iterator[Preparing]:
-        if self.processes.leads:
+    def _prepare(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
+        if self.processes.is_leader:
             yield from self._text(settings)
         self.processes.wait()
 
-    def _text(self, settings: PrepareSettings) -> Iterator[Preparing]:
-        sources = self.order.sources()
-        if self.order.resume and "-" in sources:
+    def _text(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
+        sources = self.job.sources()
+        if self.job.resume and "-" in sources:
             return  # standard input cannot be read again, and need not be
-        for report in prepare(sources, self.order.run / "text", settings, self.order.workers):
-            if self.order.resume and not report.reused:
+        for report in prepare(sources, self.job.run / "text", settings, self.job.workers):
+            if self.job.resume and not report.reused:
                 raise InputError("the text has changed since the run was begun; begin anew with --overwrite")
             yield report
 
     def _settings(self) -> TrainSettings:
-        order = self.order
-        settings = self._settings_of(order.preset or choose_preset(self.shards.num_words, self.device.type))
-        if order.resume:
-            saved = read_json(order.run / "settings.json")
+        job = self.job
+        settings = self._settings_of(job.preset or choose_preset(self.shards.num_words, self.device.type))
+        if job.resume:
+            saved = read_json(job.run / "settings.json")
             asked = json.loads(json.dumps(dataclasses.asdict(settings)))
             if difference := _difference(saved, asked):
                 raise ConfigError(f"the run was begun with other settings: {difference}; give the same, or begin anew")
         return settings
 
     def _settings_of(self, size: str) -> TrainSettings:
-        settings = preset(size, self.device.type, self.order.recipe)
-        if self.model is None:
-            return check_precision(change(settings, self.order.changes), self.device.type)
+        settings = preset(size, self.device.type, self.job.recipe)
+        if self.initial is None:
+            return check_precision(change(settings, self.job.changes), self.device.type)
         loop = replace(settings.training, learning_rate=settings.training.learning_rate * TAKEN_OVER)
-        settings = replace(settings, model=self.model.config, characters=spelling_of(self.model), training=loop)
-        changed = change(settings, self.order.changes)
+        settings = replace(settings, model=self.initial.config, characters=characters_of(self.initial), training=loop)
+        changed = change(settings, self.job.changes)
         for part in ("characters", "model"):
             if getattr(changed, part) != getattr(settings, part):
                 raise ConfigError(f"with --from the model stays what it is; leave out the settings of {part}")
         return check_precision(changed, self.device.type)
 
-    def _student(self, settings: TrainSettings) -> Student:
-        if self.model and self.order.start_from:
-            return taken_over(self.model, self.order.start_from, settings, self.shards, self.order.extend)
-        return new_student(settings, self.shards)
+    def _make_model(self, settings: TrainSettings) -> TrainableModel:
+        if self.initial and self.job.start_from:
+            return warm_start(self.initial, self.job.start_from, settings, self.shards, self.job.extend)
+        return new_model(settings, self.shards)
 
     def _begin(self, asked: TrainSettings) -> None:
-        """Go on from the checkpoint, or forget it; by now nothing of the order can be refused any more."""
-        if self.order.resume:
-            self._restore(load_checkpoint(self.order.run / "last"))
-        elif self.processes.leads:
-            shutil.rmtree(self.order.run / "last", ignore_errors=True)
-            with replacing(self.order.run / "settings.json") as file:
+        """Go on from the checkpoint, or forget it; by now nothing of the job can be refused any more."""
+        if self.job.resume:
+            self._restore(load_checkpoint(self.job.run / "last"))
+        elif self.processes.is_leader:
+            shutil.rmtree(self.job.run / "last", ignore_errors=True)
+            with atomic_write(self.job.run / "settings.json") as file:
                 file.write(json.dumps(dataclasses.asdict(asked), indent=1).encode())
 
-    def _plan(self) -> Plan:
-        student, shards = self.student, self.shards
-        unknown = int(student.counts[student.vocabulary.id(student.vocabulary.unk)])
-        return Plan(
+    def _plan(self) -> TrainPlan:
+        model, shards = self.model, self.shards
+        unknown = int(model.counts[model.vocabulary.id(model.vocabulary.unk)])
+        return TrainPlan(
             self.settings,
             self.trainer.steps,
             self.trainer.step,
             shards.num_tokens,
             shards.held_out.tokens,
-            len(student.vocabulary),
+            len(model.vocabulary),
             unknown / max(1, shards.num_words),
-            sum(parameter.numel() for parameter in student.bilm.parameters()),
-            sum(parameter.numel() for parameter in student.head.parameters()),
+            sum(parameter.numel() for parameter in model.bilm.parameters()),
+            sum(parameter.numel() for parameter in model.head.parameters()),
             str(self.device),
             self.processes.count,
         )
@@ -200,7 +199,7 @@ class _Run:
             raise TrainingError(f"{error}; {self._last_good()}") from error
         return True
 
-    def _note(self, report: Report) -> None:
+    def _note(self, report: StepReport) -> None:
         """A point of the curve is the mean over the steps since the one before."""
         self.losses.append(report)
         if report.step % max(1, report.steps // POINTS) == 0:
@@ -209,7 +208,7 @@ class _Run:
             self.losses.clear()
 
     def _read_losses(self) -> list[float]:
-        return [each.loss if isinstance(each, Report) else each for each in self.losses]
+        return [each.loss if isinstance(each, StepReport) else each for each in self.losses]
 
     def _due(self) -> bool:
         """Whether the held-out text is to be looked at now."""
@@ -219,15 +218,15 @@ class _Run:
 
     def _evaluate(self) -> Iterator[Evaluation]:
         """Look at held-out text, and keep the model if it is the best so far."""
-        if self.processes.leads:
+        if self.processes.is_leader:
             step = self.trainer.step
             self.evaluations = [each for each in self.evaluations if each["step"] != step]  # one that was cut short
             if some := list(self.shards.held_out_documents(self.settings.training.held_out_tokens)):
-                yield self._measure(HELD_OUT, some, self.student.language_model())
+                yield self._measure(HELD_OUT, some, self.model.language_model())
             elif step:
-                self._save_model(*self.student.stored())
+                self._save_model(*self.model.stored())
             if not step:
-                yield from self._others(self.student.language_model())
+                yield from self._others(self.model.language_model())
             elif step == self.trainer.steps:
                 yield from self._conclude()
         self.evaluated = self.trainer.step
@@ -235,7 +234,7 @@ class _Run:
 
     def _conclude(self) -> Iterator[Evaluation]:
         """Measure the model that is kept, which may be an earlier one, on all there is; put that beside it."""
-        place = self.order.output
+        place = self.job.output
         if self.best is None and any(each["text"] == HELD_OUT and each["step"] for each in self.evaluations):
             raise TrainingError("held-out perplexity was never a number, so no model was kept; lower learning_rate")
         kept = LanguageModel.load(place, device=str(self.device))
@@ -256,7 +255,7 @@ class _Run:
         self.evaluations.append(_brief(evaluation, self.trainer))
         if best:
             self.best = fresh.both
-            self._save_model(*self.student.stored())
+            self._save_model(*self.model.stored())
         return evaluation
 
     def _save_model(self, model: StoredModel, head: StoredSoftmax) -> None:
@@ -264,23 +263,23 @@ class _Run:
         extras = {"training.json": (json.dumps(told, indent=1) + "\n").encode()}
         if picture := draw_curves(self.curve, self.evaluations, self.settings.loss.kind):
             extras["training.png"] = picture
-        native.save(model, self.order.output, overwrite=True, softmax=head, extras=extras)
+        native.save(model, self.job.output, overwrite=True, softmax=head, extras=extras)
 
-    def _save(self) -> Saved:
+    def _save(self) -> CheckpointSaved:
         tensors, facts = self.trainer.checkpoint()
-        folder = self.order.run / "last"
-        if self.processes.leads:
+        folder = self.job.run / "last"
+        if self.processes.is_leader:
             told = {name: getattr(self, name) for name in TOLD} | {"losses": self._read_losses()}
-            save_checkpoint(Checkpoint(tensors, {**facts, **told}), folder)
-        return Saved(folder, self.trainer.step)
+            save_checkpoint(TrainingCheckpoint(tensors, {**facts, **told}), folder)
+        return CheckpointSaved(folder, self.trainer.step)
 
-    def _restore(self, checkpoint: Checkpoint) -> None:
+    def _restore(self, checkpoint: TrainingCheckpoint) -> None:
         self.trainer.restore(checkpoint)
         for name in TOLD:
             setattr(self, name, checkpoint.facts[name])
 
     def _last_good(self) -> str:
-        folder = self.order.run / "last"
+        folder = self.job.run / "last"
         return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint was written yet"
 
 

@@ -9,7 +9,7 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop:
+class GracefulStop:
     """Ctrl-C and SIGTERM: at once while there is nothing to save, then remembered until a step is finished.
 
     Asked a second time, at once again.
@@ -19,19 +19,19 @@ class Stop:
     """
 
     def __init__(self, answer: Callable[[], object] = lambda: None) -> None:
-        self.asked = self.patient = False
+        self.requested = self.defer = False
         self._answer = answer
 
-    def __enter__(self) -> Stop:
-        self._before = [signal.signal(number, self._ask) for number in SIGNALS]
+    def __enter__(self) -> GracefulStop:
+        self._before = [signal.signal(number, self._handle) for number in SIGNALS]
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in zip(SIGNALS, self._before, strict=True):
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked or not self.patient:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested or not self.defer:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
         self._answer()

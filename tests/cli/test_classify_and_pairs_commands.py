@@ -158,12 +158,12 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
 
 def test_a_held_out_share_is_drawn_by_lot_and_always_the_same(tmp_path):
     from polyseme.cli.examples import read_sets
-    from polyseme.text.labelled import Wanted
+    from polyseme.text.labelled import ColumnSpec
 
-    known, held = read_sets(tmp_path / "train.txt", None, 0.25, Wanted())
+    known, held = read_sets(tmp_path / "train.txt", None, 0.25, ColumnSpec())
     assert (len(known[0]), len(held[0]), len(held[1])) == (75, 25, 25)
     assert held[0] != opinions(100, 0)[0][75:]
-    assert read_sets(tmp_path / "train.txt", None, 0.25, Wanted()) == (known, held)
+    assert read_sets(tmp_path / "train.txt", None, 0.25, ColumnSpec()) == (known, held)
 
 
 def test_colours_are_for_terminals(monkeypatch):
@@ -183,7 +183,7 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*CLASSIFY, "--set", "classifier.dropuot=0.1"], "has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*CLASSIFY, "--kind", "liner"], "kind must be one of lstm, linear, not 'liner'. Did you mean 'linear'?"),
         ([*CLASSIFY, *BARE, "--kind", "linear"], "there are none: give an encoder or word vectors"),
-        ([*CLASSIFY, *BARE, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
+        ([*CLASSIFY, *BARE, "--fine-tune"], "fine_tune trains the encoders, but there are none"),
         ([*CLASSIFY, *BARE, "--dev", "one.txt"], "the dev set has none of the labels that were learned"),
         (["classify", "fit", "one.txt", "-o", "opinion", *BARE], "all labels in training are 'a'"),
         (["classify", "fit", "missing.txt", "-o", "opinion"], "missing.txt: no such file"),

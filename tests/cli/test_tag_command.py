@@ -181,7 +181,7 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*FIT, "--set", "tagger.dropuot=0.1"], "tagger has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*FIT, "--set", "cells=3"], "its name beginning with tagger. or fit."),
         ([*FIT, "--where", "middle"], "where must be one of input, output, both, taglm"),
-        ([*FIT, *BARE, "--fine-tune"], "fine_tune lets encoders learn, but there is none"),
+        ([*FIT, *BARE, "--fine-tune"], "fine_tune trains the encoders, but there are none"),
         ([*FIT, "--encoder", "nowhere"], "nowhere does not exist"),
         ([*FIT, *BARE, "--encoder", TINY], "leave it or the others out"),
         ([*FIT, "--resume", "--overwrite"], "say one of them"),

@@ -6,7 +6,7 @@ import pytest
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError
-from polyseme.formats import archive, open_model, shipped
+from polyseme.formats import archive, open_model
 
 
 def zipped(folder, target, prefix=""):
@@ -128,7 +128,7 @@ def test_wrong_settings_are_told(fixtures, settings, message):
 
 
 def test_where_no_model_ships_the_remedy_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr("polyseme.formats.SHIPPED_FOLDER", tmp_path)
     with pytest.raises(ConfigError, match="give the path of one"):
         polyseme.load()
 

@@ -116,10 +116,10 @@ def test_numbers_are_those_of_the_probe_command(tmp_path):
     from polyseme.analysis.layers.probe import ProbeSettings, probe
     from polyseme.report.measure.grammar import TEST, TRAIN
     from polyseme.report.measure.probing import embed_words, fit_and_predict, is_correct, one_layer, words_and_labels
-    from polyseme.text.conll import Labels, read_labelled
+    from polyseme.text.conll import LabelSpec, read_labelled
 
     data, model = make_data(tmp_path), Planted()
-    train, test = (list(read_labelled(data / name, Labels("upos"))) for name in (TRAIN, TEST))
+    train, test = (list(read_labelled(data / name, LabelSpec("upos"))) for name in (TRAIN, TEST))
     known, asked = (
         (embed_words(model, words_and_labels(part)[0]), words_and_labels(part)[1]) for part in (train, test)
     )  # pyright: ignore

@@ -8,7 +8,7 @@ from static_models import WORDS
 from polyseme.embedding.layers import choose
 from polyseme.formats.vectors.search import unit
 from polyseme.serving.engine.catalogue import Catalogue, open_catalogue
-from polyseme.serving.engine.comparison import flat_map
+from polyseme.serving.engine.comparison import pca_map
 
 BANKS = [["He", "sat", "on", "the", "bank"], ["the", "bank", "of", "the", "river"], ["Bank", "."]]
 
@@ -45,10 +45,10 @@ def test_uses_are_compared_layer_by_layer_and_on_average(server):
 
 def test_a_map_keeps_the_distances_that_two_dimensions_can_show():
     plane = np.random.default_rng(0).standard_normal((5, 2)) @ np.random.default_rng(1).standard_normal((2, 9))
-    places = flat_map(plane)
+    places = pca_map(plane)
     distances = [np.linalg.norm(rows[:, None] - rows[None], axis=-1) for rows in (plane, places)]
     np.testing.assert_allclose(distances[0], distances[1], atol=1e-5)
-    np.testing.assert_array_equal(flat_map(plane[:, ::1].copy()), places)
+    np.testing.assert_array_equal(pca_map(plane[:, ::1].copy()), places)
 
 
 def test_the_same_use_is_nearest_to_itself_in_other_company(server):

@@ -11,7 +11,7 @@ from served import make_catalogue, running
 
 from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings
-from polyseme.tasks.features.word_vectors import SpellingSettings
+from polyseme.tasks.features.bilstm import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.tagger import Tagger

@@ -141,7 +141,7 @@ def test_an_error_of_our_own_is_told_without_the_text(caplog, monkeypatch):
         def fail(_):
             raise RuntimeError("secret")
 
-        monkeypatch.setattr("polyseme.serving.engine.service._chosen", lambda *_: fail(0))
+        monkeypatch.setattr("polyseme.serving.routes.vectors.select_layers", lambda *_: fail(0))
         caplog.set_level(logging.ERROR, "polyseme.serving")
         status, answer = server.post("/v1/words", {"text": "secret"})
         assert (status, answer["error"]["type"]) == (500, "fault")

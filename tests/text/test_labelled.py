@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from polyseme.errors import ConfigError, FormatError, InputError
-from polyseme.text.labelled import LabelledText, Wanted, read_labelled_text
+from polyseme.text.labelled import ColumnSpec, LabelledText, read_labelled_text
 
 SICK = (
     "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
@@ -18,7 +18,7 @@ SICK = (
 def read(tmp_path):
     def run(content, /, *arguments, **settings):
         (tmp_path / "file").write_text(content, encoding="utf-8")
-        return list(read_labelled_text(tmp_path / "file", Wanted(*arguments, **settings)))
+        return list(read_labelled_text(tmp_path / "file", ColumnSpec(*arguments, **settings)))
 
     return run
 
@@ -112,9 +112,9 @@ def test_what_is_wrong_is_said_with_file_and_line(read, tmp_path, text, settings
 
 def test_settings_that_contradict_are_refused():
     with pytest.raises(ConfigError, match="there should be 2 columns of text, not 1: a"):
-        Wanted(2, ("a",))
+        ColumnSpec(2, ("a",))
     with pytest.raises(ConfigError, match="without a header there is no column 'label'"):
-        Wanted(label="label", header=False)
+        ColumnSpec(label="label", header=False)
 
 
 def test_binary_files_and_missing_ones_are_refused(tmp_path):

@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import TABLES, make_order, write_text
+from small_runs import TABLES, make_job, write_text
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError, TrainingError
 from polyseme.lm import LanguageModel
-from polyseme.training.loop.trainer import Report
-from polyseme.training.run import Evaluation, Finished, Plan, Saved, train
+from polyseme.training.loop.trainer import StepReport
+from polyseme.training.run import CheckpointSaved, Evaluation, TrainFinished, TrainPlan, train
 from polyseme.training.settings import merge_tables
 
 
 def test_a_run_leaves_a_model_that_embeds_and_predicts(tmp_path):
-    events = list(train(make_order(tmp_path)))
+    events = list(train(make_job(tmp_path)))
     kinds = [type(event) for event in events]
-    assert kinds.index(Plan) < kinds.index(Report) < kinds.index(Evaluation) < kinds.index(Saved)
-    assert kinds[-1] is Finished
-    assert sum(kind is Report for kind in kinds) == 12
+    assert kinds.index(TrainPlan) < kinds.index(StepReport) < kinds.index(Evaluation) < kinds.index(CheckpointSaved)
+    assert kinds[-1] is TrainFinished
+    assert sum(kind is StepReport for kind in kinds) == 12
     (vectors,) = polyseme.load(tmp_path / "model").embed([["w1", "w8", "new"]])
     assert vectors.shape == (3, 3, 16)
     assert len(LanguageModel.load(tmp_path / "model").predict_next(["w1", "w8"], top=5)) == 5
@@ -33,13 +33,13 @@ def test_a_run_leaves_a_model_that_embeds_and_predicts(tmp_path):
 
 
 def test_the_evaluation_is_that_of_the_saved_model(tmp_path):
-    order = make_order(tmp_path)
-    last = [event for event in train(order) if isinstance(event, Evaluation) and event.best][-1]
+    job = make_job(tmp_path)
+    last = [event for event in train(job) if isinstance(event, Evaluation) and event.best][-1]
     from polyseme.lm import perplexity
     from polyseme.training.shards.store import Shards
 
-    documents = Shards.open(order.run / "text").held_out_documents(200)
-    again = perplexity(LanguageModel.load(order.output), documents)
+    documents = Shards.open(job.run / "text").held_out_documents(200)
+    again = perplexity(LanguageModel.load(job.output), documents)
     assert again.both == pytest.approx(last.fresh.both, rel=1e-5)
 
 
@@ -50,14 +50,14 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def test_a_run_that_was_left_goes_on_and_ends_the_same(tmp_path):
-    list(train(make_order(tmp_path, "whole")))
-    events = train(make_order(tmp_path, "cut"))
+    list(train(make_job(tmp_path, "whole")))
+    events = train(make_job(tmp_path, "cut"))
     for event in events:
-        if isinstance(event, Report) and event.step == 5:
+        if isinstance(event, StepReport) and event.step == 5:
             break
     events.close()
-    resumed = list(train(make_order(tmp_path, "cut", resume=True)))
-    assert next(event for event in resumed if isinstance(event, Plan)).first_step == 5
+    resumed = list(train(make_job(tmp_path, "cut", resume=True)))
+    assert next(event for event in resumed if isinstance(event, TrainPlan)).first_step == 5
     for name, weight in weights(tmp_path / "whole").items():
         assert torch.equal(weight, weights(tmp_path / "cut")[name])
 
@@ -65,12 +65,12 @@ def test_a_run_that_was_left_goes_on_and_ends_the_same(tmp_path):
 @pytest.mark.parametrize("step", [5, 6, 12])
 def test_a_run_that_is_told_to_stop_tells_the_same_story_in_the_end(tmp_path, monkeypatch, step):
     monkeypatch.setattr("polyseme.training.run.POINTS", 3)  # so a point of the curve is the mean of four steps
-    list(train(make_order(tmp_path, "whole")))
+    list(train(make_job(tmp_path, "whole")))
     asked = iter(range(1, 13))  # once after each step
-    stopped = list(train(make_order(tmp_path, "cut"), stop=lambda: next(asked) == step))
-    assert stopped[-1] == Saved(tmp_path / "cut.run" / "last", step)
-    resumed = list(train(make_order(tmp_path, "cut", resume=True)))
-    assert isinstance(resumed[-1], Finished)
+    stopped = list(train(make_job(tmp_path, "cut"), stop=lambda: next(asked) == step))
+    assert stopped[-1] == CheckpointSaved(tmp_path / "cut.run" / "last", step)
+    resumed = list(train(make_job(tmp_path, "cut", resume=True)))
+    assert isinstance(resumed[-1], TrainFinished)
     whole, cut = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "cut"))
     assert cut == whole
 
@@ -82,12 +82,12 @@ sys.path[:0] = [{tests!r}]
 import torch
 torch.set_num_threads(1)
 from pathlib import Path
-from small_runs import make_order
+from small_runs import make_job
 from polyseme.training.run import train
-from polyseme.training.loop.trainer import Report
-order = make_order(Path({folder!r}), {name!r}, changes={changes})
-for event in train(order):
-    if isinstance(event, Report):
+from polyseme.training.loop.trainer import StepReport
+job = make_job(Path({folder!r}), {name!r}, changes={changes})
+for event in train(job):
+    if isinstance(event, StepReport):
         print(event.step, event.loss.hex(), flush=True)
         if event.step == {kill_at}:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -104,8 +104,8 @@ def test_forty_steps_are_twenty_a_kill_and_twenty(tmp_path):
         return dict(line.split() for line in outcome.stdout.splitlines())
 
     def losses(name, **more):
-        events = train(make_order(tmp_path, name, changes=FORTY, **more))
-        return {str(event.step): event.loss.hex() for event in events if isinstance(event, Report)}
+        events = train(make_job(tmp_path, name, changes=FORTY, **more))
+        return {str(event.step): event.loss.hex() for event in events if isinstance(event, StepReport)}
 
     first = run("cut", kill_at=25)  # the last checkpoint is that of step 20
     second = losses("cut", resume=True)
@@ -124,40 +124,40 @@ def test_forty_steps_are_twenty_a_kill_and_twenty(tmp_path):
     ],
 )
 def test_what_would_lose_a_run_is_refused(tmp_path, change, message):
-    events = train(make_order(tmp_path))
+    events = train(make_job(tmp_path))
     for event in events:
-        if isinstance(event, Report):
+        if isinstance(event, StepReport):
             break
     events.close()
     changes = merge_tables(TABLES, change.pop("changes", {}))
     with pytest.raises((ConfigError, OutputError), match=message):
-        list(train(make_order(tmp_path, changes=changes, **change)))
+        list(train(make_job(tmp_path, changes=changes, **change)))
 
 
 def test_a_changed_text_is_not_gone_on_with(tmp_path):
-    events = train(make_order(tmp_path))
+    events = train(make_job(tmp_path))
     for event in events:
-        if isinstance(event, Report):
+        if isinstance(event, StepReport):
             break
     events.close()
     write_text(tmp_path / "text.txt", sentences=310)
     with pytest.raises(InputError, match="the text has changed"):
-        list(train(make_order(tmp_path, resume=True)))
-    list(train(make_order(tmp_path, overwrite=True)))
+        list(train(make_job(tmp_path, resume=True)))
+    list(train(make_job(tmp_path, overwrite=True)))
 
 
 def test_nothing_to_resume_and_a_name_that_is_taken(tmp_path):
     with pytest.raises(ConfigError, match="nothing to resume"):
-        list(train(make_order(tmp_path, resume=True)))
+        list(train(make_job(tmp_path, resume=True)))
     (tmp_path / "model").mkdir()
     with pytest.raises(OutputError, match="exists already"):
-        list(train(make_order(tmp_path)))
+        list(train(make_job(tmp_path)))
 
 
 def test_a_run_that_goes_wrong_names_its_last_good_checkpoint(tmp_path):
     changes = {"training": {"learning_rate": 1e30, "patience": 3, "save_seconds": 0.0, "steps": 30, "clip": 1e30}}
     with pytest.raises(TrainingError, match=r"no finite gradient.*the last good checkpoint is .*last"):
-        list(train(make_order(tmp_path, changes=changes)))
+        list(train(make_job(tmp_path, changes=changes)))
 
 
 def test_a_model_that_computes_no_numbers_replaces_none_and_is_not_kept(tmp_path, monkeypatch):
@@ -167,12 +167,12 @@ def test_a_model_that_computes_no_numbers_replaces_none_and_is_not_kept(tmp_path
     monkeypatch.setattr(
         run, "perplexity", lambda *given, **more: dataclasses.replace(measure(*given, **more), both=next(answers))
     )
-    found = [event.best for event in train(make_order(tmp_path)) if isinstance(event, Evaluation)]
+    found = [event.best for event in train(make_job(tmp_path)) if isinstance(event, Evaluation)]
     assert found[:2] == [True, False]
     before = weights(tmp_path / "model")
     answers = iter([float("nan")] * 8)
     with pytest.raises(TrainingError, match="never a number, so no model was kept; lower learning_rate"):
-        list(train(make_order(tmp_path, overwrite=True)))
+        list(train(make_job(tmp_path, overwrite=True)))
     assert all(torch.equal(before[name], value) for name, value in weights(tmp_path / "model").items())
 
 
@@ -180,17 +180,17 @@ def test_the_head_that_a_published_model_gets_is_the_same_every_time(tmp_path, f
     found = []
     for number in range(2):
         torch.manual_seed(number)
-        order = from_published(tmp_path, fixtures, overwrite=True)
-        found.append([event.fresh.both for event in train(order) if isinstance(event, Evaluation)])
+        job = from_published(tmp_path, fixtures, overwrite=True)
+        found.append([event.fresh.both for event in train(job) if isinstance(event, Evaluation)])
     assert found[0] == found[1]
 
 
 def test_words_are_added_to_a_vocabulary_that_is_larger_than_asked_for(tmp_path):
-    list(train(make_order(tmp_path)))
+    list(train(make_job(tmp_path)))
     text = tmp_path / "text.txt"
     text.write_text(text.read_text().replace("w1", "x1"))
     few = {"loss": {"words": 4}}
-    list(train(make_order(tmp_path, "wider", start_from=tmp_path / "model", extend=True, changes=few)))
+    list(train(make_job(tmp_path, "wider", start_from=tmp_path / "model", extend=True, changes=few)))
     old, new = (set(LanguageModel.load(tmp_path / name).vocabulary) for name in ("model", "wider"))
     assert len(new) == len(old) + 4
 
@@ -198,86 +198,86 @@ def test_words_are_added_to_a_vocabulary_that_is_larger_than_asked_for(tmp_path)
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_a_cpu_trains_in_its_own_precision(tmp_path, precision):
     with pytest.raises(ConfigError, match=f"a CPU trains in float32, not in {precision}"):
-        list(train(make_order(tmp_path, changes={"training": {"precision": precision}})))
+        list(train(make_job(tmp_path, changes={"training": {"precision": precision}})))
 
 
 def test_going_on_from_a_model_measures_both_domains_before_and_after(tmp_path):
-    list(train(make_order(tmp_path)))
+    list(train(make_job(tmp_path)))
     new = tmp_path / "new"
     new.mkdir()
     write_text(new / "text.txt", seed=1)
     (new / "text.txt").write_text((new / "text.txt").read_text().replace("w1", "x1"))
     old = str(tmp_path / "text.txt")
     for extend in (False, True):
-        order = make_order(new, f"tuned-{extend}", start_from=tmp_path / "model", extend=extend, other_texts=(old,))
-        found = [event for event in train(order) if isinstance(event, Evaluation)]
+        job = make_job(new, f"tuned-{extend}", start_from=tmp_path / "model", extend=extend, other_texts=(old,))
+        found = [event for event in train(job) if isinstance(event, Evaluation)]
         assert [(event.step, event.text) for event in found] == [
             (0, "held-out"), (0, old), (6, "held-out"), (12, "held-out"), (12, "all held-out"), (12, old)
         ]  # fmt: skip
         assert found[3].fresh.both < found[0].fresh.both
-        told = json.loads((order.output / "training.json").read_text())
+        told = json.loads((job.output / "training.json").read_text())
         assert [each["fresh"]["both"] for each in told["evaluations"]] == [event.fresh.both for event in found]
-        assert ("x1" in LanguageModel.load(order.output).vocabulary) == extend
+        assert ("x1" in LanguageModel.load(job.output).vocabulary) == extend
 
 
 def test_a_published_model_gets_a_head_of_its_own(tmp_path, fixtures):
-    order = from_published(tmp_path, fixtures)
-    events = list(train(order))
-    plan = next(event for event in events if isinstance(event, Plan))
+    job = from_published(tmp_path, fixtures)
+    events = list(train(job))
+    plan = next(event for event in events if isinstance(event, TrainPlan))
     assert plan.settings.model == polyseme.formats.open_model(fixtures / "bilm-relu").config
-    assert isinstance(events[-1], Finished)
-    assert len(LanguageModel.load(order.output).vocabulary) > 10
+    assert isinstance(events[-1], TrainFinished)
+    assert len(LanguageModel.load(job.output).vocabulary) > 10
 
 
 def from_published(tmp_path, fixtures, **more):
-    order = make_order(tmp_path, start_from=fixtures / "bilm-relu", **more)
-    return dataclasses.replace(order, changes={name: table for name, table in order.changes.items() if name != "model"})
+    job = make_job(tmp_path, start_from=fixtures / "bilm-relu", **more)
+    return dataclasses.replace(job, changes={name: table for name, table in job.changes.items() if name != "model"})
 
 
 def test_a_model_that_is_gone_on_from_stays_what_it_is(tmp_path, fixtures):
     with pytest.raises(ConfigError, match="leave out the settings of model"):
-        list(train(make_order(tmp_path, start_from=fixtures / "bilm-relu")))
+        list(train(make_job(tmp_path, start_from=fixtures / "bilm-relu")))
     with pytest.raises(ConfigError, match="predicts no words yet"):
         list(train(from_published(tmp_path, fixtures, extend=True)))
     with pytest.raises(ConfigError, match="say which with --from"):
-        list(train(make_order(tmp_path, extend=True)))
+        list(train(make_job(tmp_path, extend=True)))
 
 
 def test_words_can_be_spelt_by_code_points(tmp_path):
-    order = make_order(tmp_path, changes={"characters": "code points"})
-    list(train(order))
-    (vectors,) = polyseme.load(order.output).embed([["w1", "ж"]])
+    job = make_job(tmp_path, changes={"characters": "code points"})
+    list(train(job))
+    (vectors,) = polyseme.load(job.output).embed([["w1", "ж"]])
     assert vectors.shape == (3, 2, 16)
 
 
 @pytest.mark.parametrize("kind", ["full", "adaptive"])
 def test_every_kind_of_softmax_can_be_trained_and_asked(tmp_path, kind):
-    order = make_order(tmp_path, changes={"loss": {"kind": kind, "cutoffs": [10], "words": 50, "min_count": 1}})
-    list(train(order))
-    found = LanguageModel.load(order.output).predict_next(["w1"], top=100)
+    job = make_job(tmp_path, changes={"loss": {"kind": kind, "cutoffs": [10], "words": 50, "min_count": 1}})
+    list(train(job))
+    found = LanguageModel.load(job.output).predict_next(["w1"], top=100)
     assert 0.5 < sum(share for _, share in found) <= 1.0001
 
 
 def test_without_held_out_text_the_last_model_is_kept(tmp_path):
-    order = make_order(tmp_path, changes={"data": {"tokenized": True, "held_out": 0.0}})
-    events = list(train(order))
+    job = make_job(tmp_path, changes={"data": {"tokenized": True, "held_out": 0.0}})
+    events = list(train(job))
     assert events[-1].best is None
-    polyseme.load(order.output)
+    polyseme.load(job.output)
 
 
 def test_the_published_recipe_runs(tmp_path):
-    order = make_order(tmp_path, recipe="bilm-tf")
-    plan = next(event for event in list(train(order)) if isinstance(event, Plan))
+    job = make_job(tmp_path, recipe="bilm-tf")
+    plan = next(event for event in list(train(job)) if isinstance(event, TrainPlan))
     assert plan.settings.training.optimizer == "adagrad"
     assert plan.settings.model.lstm.cell_clip == 3
-    polyseme.load(order.output)
+    polyseme.load(job.output)
 
 
 def test_a_full_disk_loses_nothing_that_was_saved(tmp_path, monkeypatch):
-    order = make_order(tmp_path, changes={"training": {"save_seconds": 0.0, "steps": 12, "rows": 4, "window": 5}})
-    events = train(order)
+    job = make_job(tmp_path, changes={"training": {"save_seconds": 0.0, "steps": 12, "rows": 4, "window": 5}})
+    events = train(job)
     for event in events:
-        if isinstance(event, Saved) and event.step == 4:
+        if isinstance(event, CheckpointSaved) and event.step == 4:
             break
 
     def full(*arguments):
@@ -287,33 +287,33 @@ def test_a_full_disk_loses_nothing_that_was_saved(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match="cannot be written: No space left on device"):
         list(events)
     monkeypatch.undo()
-    resumed = list(train(make_order(tmp_path, changes=order.changes, resume=True)))
-    assert next(event for event in resumed if isinstance(event, Plan)).first_step == 4
+    resumed = list(train(make_job(tmp_path, changes=job.changes, resume=True)))
+    assert next(event for event in resumed if isinstance(event, TrainPlan)).first_step == 4
 
 
-def begin(order):
+def begin(job):
     """Take a step, and leave."""
-    events = train(order)
+    events = train(job)
     for event in events:
-        if isinstance(event, Report):
+        if isinstance(event, StepReport):
             break
     events.close()
 
 
 def test_an_order_that_is_refused_forgets_nothing(tmp_path):
-    begin(make_order(tmp_path))
+    begin(make_job(tmp_path))
     for wrong in ({"changes": {"training": {"stepz": 1}}}, {"start_from": Path("nowhere")}, {"device": "abacus"}):
         with pytest.raises((ConfigError, FormatError)):
-            list(train(make_order(tmp_path, overwrite=True, **wrong)))
-    assert isinstance(list(train(make_order(tmp_path, resume=True)))[-1], Finished)
+            list(train(make_job(tmp_path, overwrite=True, **wrong)))
+    assert isinstance(list(train(make_job(tmp_path, resume=True)))[-1], TrainFinished)
 
 
 def test_two_runs_do_not_write_into_one_folder(tmp_path):
-    events = train(make_order(tmp_path))
+    events = train(make_job(tmp_path))
     next(events)
     for again in ({}, {"overwrite": True}):
         with pytest.raises(OutputError, match="in use by another training run"):
-            list(train(make_order(tmp_path, **again)))
+            list(train(make_job(tmp_path, **again)))
     events.close()
 
 
@@ -321,7 +321,7 @@ def test_what_is_not_a_model_is_refused_before_the_text_is_read(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "thesis.txt").touch()
     with pytest.raises(OutputError, match="no model of ours"):
-        list(train(make_order(tmp_path, overwrite=True)))
+        list(train(make_job(tmp_path, overwrite=True)))
     assert not (tmp_path / "model.run").exists()
 
 
@@ -329,27 +329,27 @@ def test_a_text_to_measure_on_is_looked_at_before_anything_is_trained(tmp_path):
     (tmp_path / "blank.txt").write_text("\n\n")
     for name, message in (("blank.txt", "no words to measure on"), ("gone.txt", "no such file")):
         with pytest.raises(InputError, match=message):
-            list(train(make_order(tmp_path, other_texts=(str(tmp_path / name),))))
+            list(train(make_job(tmp_path, other_texts=(str(tmp_path / name),))))
 
 
 def test_the_output_may_lie_among_the_texts(tmp_path):
     write_text(tmp_path / "text.txt")
-    order = dataclasses.replace(make_order(tmp_path), texts=str(tmp_path))
-    for event in train(order):
-        if isinstance(event, Saved):  # by now there is a model, too
+    job = dataclasses.replace(make_job(tmp_path), texts=str(tmp_path))
+    for event in train(job):
+        if isinstance(event, CheckpointSaved):  # by now there is a model, too
             break
-    assert isinstance(list(train(dataclasses.replace(order, resume=True)))[-1], Finished)
+    assert isinstance(list(train(dataclasses.replace(job, resume=True)))[-1], TrainFinished)
 
 
 def test_a_checkpoint_that_stepped_aside_when_the_run_was_killed_is_found(tmp_path):
-    order = make_order(tmp_path)
-    begin(order)
-    (order.run / "last").rename(order.run / ".last.old")
-    resumed = list(train(make_order(tmp_path, resume=True)))
-    assert next(event for event in resumed if isinstance(event, Plan)).first_step == 1
+    job = make_job(tmp_path)
+    begin(job)
+    (job.run / "last").rename(job.run / ".last.old")
+    resumed = list(train(make_job(tmp_path, resume=True)))
+    assert next(event for event in resumed if isinstance(event, TrainPlan)).first_step == 1
 
 
 def test_words_that_are_all_rare_are_no_vocabulary(tmp_path):
     (tmp_path / "text.txt").write_text("hello\n")
     with pytest.raises(InputError, match=r"lower loss\.min_count"):
-        list(train(make_order(tmp_path, changes={"loss": {"min_count": 2}})))
+        list(train(make_job(tmp_path, changes={"loss": {"min_count": 2}})))

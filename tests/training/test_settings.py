@@ -6,7 +6,7 @@ import pytest
 
 from polyseme.errors import ConfigError
 from polyseme.training.settings import change, parse_set, preset
-from polyseme.training.signals import Stop
+from polyseme.training.signals import GracefulStop
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_set_reaches_every_table_and_the_last_word_counts():
 
 def test_who_asks_to_stop_is_obeyed_at_once_before_there_is_anything_to_save_and_when_asking_twice():
     answers = []
-    with Stop(lambda: answers.append(1)) as stop:
+    with GracefulStop(lambda: answers.append(1)) as stop:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
-        assert not stop.asked
-        stop.patient = True
+        assert not stop.requested
+        stop.defer = True
         signal.raise_signal(signal.SIGINT)
-        assert (stop.asked, answers) == (True, [1])
+        assert (stop.requested, answers) == (True, [1])
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)

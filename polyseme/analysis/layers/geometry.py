@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.layers.features import on_disk
-from polyseme.analysis.layers.views import view_dim, view_name, views
+from polyseme.analysis.layer_vectors import layer_choices, layer_dim, layer_name, temporary_array
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
@@ -120,7 +119,7 @@ def geometry(
 ) -> GeometryResult:
     """CorrectedMeasure each layer on a text."""
     settings = settings or GeometrySettings()
-    choices = views(settings.layers, embedder.num_layers)
+    choices = layer_choices(settings.layers, embedder.num_layers)
     lot = np.random.default_rng(settings.seed)
     kept = _some_sentences(sentences, settings.sentences, lot)
     uses = _some_uses(kept, settings, lot)
@@ -130,7 +129,7 @@ def geometry(
     arrays, intra = _embed(embedder, kept, places, choices)
     rows, words = zip(*(_measure(array, uses, np.random.default_rng(settings.seed)) for array in arrays), strict=True)
     layers = tuple(
-        LayerGeometry(view_name(choice), row[0], _corrected(within, row[0].baseline), row[1])
+        LayerGeometry(layer_name(choice), row[0], _corrected(within, row[0].baseline), row[1])
         for choice, row, within in zip(choices, rows, intra, strict=True)
     )
     found = [WordGeometry(word, len(uses[word]), tuple(each)) for word, *each in zip(uses, *words, strict=True)]
@@ -186,7 +185,7 @@ def _embed(
     rows: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, (number, place) in enumerate(places):
         rows[number].append((row, place))
-    arrays = [on_disk(len(places), view_dim(choice, embedder.num_layers, embedder.dim)) for choice in choices]
+    arrays = [temporary_array(len(places), layer_dim(choice, embedder.num_layers, embedder.dim)) for choice in choices]
     within: list[list[float]] = [[] for _ in choices]
     for number, vectors in enumerate(embedder.embed(sentences)):
         check_vectors(vectors, sentences[number])

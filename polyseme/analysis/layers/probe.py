@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.layers.features import LabelledVectors, embed_labelled
+from polyseme.analysis.layer_vectors import LabelledVectors, embed_labelled, layer_choices, layer_name
 from polyseme.analysis.layers.logistic_regression import (
     JoinedLayers,
     LinearClassifier,
@@ -23,12 +23,11 @@ from polyseme.analysis.layers.logistic_regression import (
     LinearProblem,
     Rows,
 )
-from polyseme.analysis.layers.views import view_name, views
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,17 +100,17 @@ class ProbeResult:
 
 def probe(
     embedder: Embedder,
-    train: Iterable[Labelled],
-    test: Iterable[Labelled],
+    train: Iterable[LabelledSentence],
+    test: Iterable[LabelledSentence],
     settings: ProbeSettings | None = None,
-    dev: Iterable[Labelled] | None = None,
+    dev: Iterable[LabelledSentence] | None = None,
 ) -> ProbeResult:
     """Fit a linear probe to each layer. Words whose label is None are context for the others, and not counted.
 
     With a dev set, each layer gets the penalty that does best there: more features need a stronger one.
     """
     settings = settings or ProbeSettings()
-    choices = views(settings.layers, embedder.num_layers)
+    choices = layer_choices(settings.layers, embedder.num_layers)
     sets = [_checked(train, "training"), _checked(test, "test")]
     if dev is not None:
         sets.append(_checked(dev, "dev"))
@@ -128,7 +127,7 @@ def probe(
     control = _control_labels(training, testing, truth[0], settings.seed) if settings.control else None
     seen = {name: number for number, name in enumerate(names)}
     rows = [
-        _probe_layer(view_name(choice), features, truth, control, settings)
+        _probe_layer(layer_name(choice), features, truth, control, settings)
         for choice, *features in zip(choices, *(part.layers for part in embedded), strict=True)
     ]
     if len(choices) > 1:
@@ -171,14 +170,14 @@ def draw_probe(result: ProbeResult, labels: str) -> Figure:
 Numbers = Sequence[np.ndarray]  # of training's labels, of the test's, and of the dev set's if there is one
 
 
-def _checked(sentences: Iterable[Labelled], which: str) -> list[Labelled]:
+def _checked(sentences: Iterable[LabelledSentence], which: str) -> list[LabelledSentence]:
     kept = list(sentences)
     if not any(label is not None for sentence in kept for label in sentence.labels):
         raise InputError(f"the {which} set is empty: no word in it has a label")
     return kept
 
 
-def _numbered(sets: Sequence[Sequence[Labelled]]) -> tuple[list[str], Numbers]:
+def _numbered(sets: Sequence[Sequence[LabelledSentence]]) -> tuple[list[str], Numbers]:
     """Training's distinct labels, and all labels as numbers among them; -1 is one that training does not have."""
     labels = [[label for each in part for label in each.labels if label is not None] for part in sets]
     names = sorted(set(labels[0]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.analysis.layers.views import view_name, views
+from polyseme.analysis.layer_vectors import layer_choices, layer_name
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
@@ -91,11 +91,11 @@ def wic(
     for pairs, which in ((train, "training"), (test, "test")):
         if not pairs:
             raise InputError(f"the {which} set is empty: it has no pairs")
-    choices = views(layers, embedder.num_layers)
+    choices = layer_choices(layers, embedder.num_layers)
     known, asked = _cosines(embedder, train, choices), _cosines(embedder, test, choices)
     truth, right = (np.array([pair.same for pair in pairs]) for pairs in (train, test))
     rows = [
-        _layer(view_name(choice), (known[number], truth), (asked[number], right))
+        _layer(layer_name(choice), (known[number], truth), (asked[number], right))
         for number, choice in enumerate(choices)
     ]
     return WicResult(embedder.name, len(train), len(test), float(max(right.mean(), 1 - right.mean())), tuple(rows))

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.analysis.layers.views import view_name, views
-from polyseme.analysis.words.isolated import embed_alone, known
+from polyseme.analysis.layer_vectors import embed_isolated, known_mask, layer_choices, layer_name
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
@@ -110,17 +109,17 @@ def analogy(
     """Answer the questions of each section with each layer."""
     if not any(sections.values()):
         raise InputError("the set is empty: it has no questions")
-    choices = views(layers, embedder.num_layers)
+    choices = layer_choices(layers, embedder.num_layers)
     asked = list(dict.fromkeys(word for section in sections.values() for question in section for word in question))
     pool = list(dict.fromkeys(_usual_candidates(embedder, asked) if candidates is None else candidates))
-    vectors = embed_alone(embedder, asked, choices)
-    among = vectors if pool == asked else embed_alone(embedder, pool, choices)
-    words = _Words(asked, known(embedder, asked, vectors))
-    answers = _Words(pool, known(embedder, pool, among))
+    vectors = embed_isolated(embedder, asked, choices)
+    among = vectors if pool == asked else embed_isolated(embedder, pool, choices)
+    words = _Words(asked, known_mask(embedder, asked, vectors))
+    answers = _Words(pool, known_mask(embedder, pool, among))
     rows = [
         row
         for choice, one, other in zip(choices, vectors, among, strict=True)
-        for row in _layer(view_name(choice), sections, words.with_vectors(one), answers.with_vectors(other))
+        for row in _layer(layer_name(choice), sections, words.with_vectors(one), answers.with_vectors(other))
     ]
     return AnalogyResult(embedder.name, int(answers.known.sum()), tuple(rows))
 

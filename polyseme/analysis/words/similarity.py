@@ -13,13 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.analysis.layers.views import view_name, views
-from polyseme.analysis.words.isolated import embed_alone, known
+from polyseme.analysis.layer_vectors import embed_isolated, known_mask, layer_choices, layer_name
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import FormatError, InputError
 from polyseme.formats.vectors.search import unit
-from polyseme.tasks.correlation import spearman
+from polyseme.tasks.metrics import spearman
 from polyseme.text.corpus import open_text
 
 
@@ -88,11 +87,11 @@ def similarity(
     for name, pairs in sets.items():
         if not pairs:
             raise InputError(f"the set {name} is empty: it has no pairs")
-    choices = views(layers, embedder.num_layers)
+    choices = layer_choices(layers, embedder.num_layers)
     words = list(dict.fromkeys(word for pairs in sets.values() for each in pairs for word in (each.first, each.second)))
-    arrays = embed_alone(embedder, words, choices)
+    arrays = embed_isolated(embedder, words, choices)
     row = {word: number for number, word in enumerate(words)}
-    there = known(embedder, words, arrays)
+    there = known_mask(embedder, words, arrays)
     rows = []
     for name, pairs in sets.items():
         places = np.array([(row[each.first], row[each.second]) for each in pairs]).T
@@ -101,7 +100,7 @@ def similarity(
         for choice, vectors in zip(choices, arrays, strict=True):
             cosines = np.where(both, (unit(vectors[places[0]]) * unit(vectors[places[1]])).sum(axis=1), 0)
             figures = spearman(cosines[both], ratings[both]), spearman(cosines, ratings)
-            rows.append(SetSimilarity(name, view_name(choice), len(pairs), int(both.sum()), *figures))
+            rows.append(SetSimilarity(name, layer_name(choice), len(pairs), int(both.sum()), *figures))
     return SimilarityResult(embedder.name, tuple(rows))
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from polyseme.analysis.layer_vectors import embed_isolated, known_mask
 from polyseme.analysis.senses.wic import wilson_interval
 from polyseme.analysis.words.generated_words import GeneratedWord, WordLists, generate_forms, generate_misspellings
-from polyseme.analysis.words.isolated import embed_alone, known
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.errors import ConfigError, FormatError, InputError
@@ -154,12 +154,12 @@ def spelling(
     among = list(dict.fromkeys(words))[: settings.commonest]
     lists = WordLists(frozenset(words), frozenset(words).union(seen))
     made = _make(among, lists, settings)
-    pool = _Pool(among, embed_alone(embedder, among, [0])[0])
+    pool = _Pool(among, embed_isolated(embedder, among, [0])[0])
     scores = []
     for kind, items in made.items():
         asked = [item.word for item in items]
-        found = embed_alone(embedder, asked, [0])
-        readable = known(embedder, asked, found)
+        found = embed_isolated(embedder, asked, [0])
+        readable = known_mask(embedder, asked, found)
         for metric in METRICS:
             answers = pool.answer(items, np.where(readable[:, None], found[0], 0), metric, settings.nearest)
             scores.append(_score((kind, metric), answers, int(readable.sum()), settings.nearest))

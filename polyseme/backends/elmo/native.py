@@ -22,7 +22,7 @@ from polyseme.memory import give_back
 from polyseme.model.bilm import BiLM
 from polyseme.model.input import CharEncoder, Highway, WordInput
 from polyseme.model.lstmp import Lstmp
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
 
 WORTH_A_THREAD = 8  # words to encode
 

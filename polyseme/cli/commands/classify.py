@@ -31,7 +31,7 @@ from polyseme.cli.output import DeviceOption, JsonOption, PlotOption, SeedOption
 
 if TYPE_CHECKING:
     from polyseme.tasks.sentences.classifier import Classifier
-    from polyseme.text.labelled import Wanted
+    from polyseme.text.labelled import ColumnSpec
 
 classify = typer.Typer(
     help="Classifiers on top of any encoder: sentiment, kinds of questions, topics.",
@@ -82,7 +82,7 @@ def fit_classifier(
     from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features.feature_cache import FeatureCache
     from polyseme.tasks.sentences.classifier import Classifier
-    from polyseme.tasks.sentences.classifier_network import ClassifierSettings
+    from polyseme.tasks.sentences.networks import ClassifierSettings
 
     checkpoint = begin(output, json, plot, resume, overwrite)
     chosen: dict[str, Any] = {"kind": kind, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
@@ -121,10 +121,10 @@ def predict_labels(
     from polyseme.cli.examples import FORMS, answers
     from polyseme.cli.tagged import check_form
     from polyseme.text.corpus import expand
-    from polyseme.text.labelled import Wanted
+    from polyseme.text.labelled import ColumnSpec
 
     form = check_form(form, FORMS)
-    wanted = Wanted(1, (text,) if text else None, kind="none", raw=raw, header=header)
+    wanted = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
     sources = expand(inputs)
     classifier = _open(folder, encoder, words, device)
     sentences = (sentence for source in sources for sentence in _sentences(source, wanted))
@@ -159,13 +159,13 @@ def evaluate_classifier(
         show_scores(scores, f"{folder.name} on {test.name}")
 
 
-def _wanted(text: str | None, label: str | None, header: bool | None, coarse: bool, raw: bool) -> Wanted:
-    from polyseme.text.labelled import Wanted
+def _wanted(text: str | None, label: str | None, header: bool | None, coarse: bool, raw: bool) -> ColumnSpec:
+    from polyseme.text.labelled import ColumnSpec
 
-    return Wanted(1, (text,) if text else None, label, coarse=coarse, raw=raw, header=header)
+    return ColumnSpec(1, (text,) if text else None, label, coarse=coarse, raw=raw, header=header)
 
 
-def _sentences(source: Path | str, wanted: Wanted) -> Iterator[list[str]]:
+def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
     """Line by line, the empty ones too; or a column."""
     from polyseme.text.corpus import open_text
     from polyseme.text.labelled import read_labelled_text, split_words

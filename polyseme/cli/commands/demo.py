@@ -65,13 +65,13 @@ def _drawable(console: Console, plot: Path | None) -> Path | None:
 def _language_model(encoder: Encoder, model: str | None) -> LanguageModel | None:
     """The same network with its head, if it has one; its weights are not read twice."""
     from polyseme.backends.elmo.encoder import ElmoEncoder
-    from polyseme.formats import open_softmax, shipped
+    from polyseme.formats import open_softmax, resolve_model_path
     from polyseme.lm import LanguageModel
 
     if not isinstance(encoder, ElmoEncoder):
         return None
     try:
-        head = open_softmax(shipped.resolve(model))
+        head = open_softmax(resolve_model_path(model))
     except FormatError:
         return None  # published models have none
     return LanguageModel(encoder.bilm, head.build(), encoder.words, head.vocabulary, encoder.name)

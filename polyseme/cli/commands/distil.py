@@ -87,12 +87,12 @@ def _distil(embedder: Embedder, text: Iterable[list[str]], plan: DistilPlan, set
 
 
 def _write(output: Path, result: Distilled) -> None:
-    from polyseme.files import replacing
+    from polyseme.files import atomic_write
     from polyseme.formats.vectors.text import write
 
     write(output, result.words, result.vectors, result.vectors.shape[1])
     if result.senses:
         lines = ["sense\tuses\tcontext"]
         lines += [f"{sense.key}\t{sense.uses}\t{context}" for sense in result.senses for context in sense.contexts]
-        with replacing(contexts_file(output)) as file:
+        with atomic_write(contexts_file(output)) as file:
             file.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))

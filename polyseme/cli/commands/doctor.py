@@ -10,7 +10,7 @@ from polyseme.cli.output import JsonOption, percent, show_table, size, working, 
 
 if TYPE_CHECKING:
     from polyseme.training.doctor.advice import Advice
-    from polyseme.training.doctor.report import Facts
+    from polyseme.training.doctor.statistics import TextStatistics
 
 _SHOWN = (5_000, 10_000, 30_000, 100_000)  # sizes of vocabularies
 _SCRIPTS = 5
@@ -32,7 +32,7 @@ def doctor(
 ) -> None:
     """Say what a text is, what is wrong with it, and which settings to train with."""
     from polyseme.training.doctor.advice import advise
-    from polyseme.training.doctor.report import examine
+    from polyseme.training.doctor.statistics import examine
 
     with working("reading"):
         facts = examine(inputs, tokenized, workers)
@@ -50,7 +50,7 @@ def doctor(
         _show_advice(facts, advice)
 
 
-def _show(name: str, facts: Facts) -> None:
+def _show(name: str, facts: TextStatistics) -> None:
     from polyseme.training.doctor.examine import SPELLING_LIMIT
 
     copies = "copies of earlier lines" + (", about" if facts.duplicates_estimated else "")
@@ -81,7 +81,7 @@ def _show(name: str, facts: Facts) -> None:
     show_table(f"{name}: {size(facts.bytes)} of text", ("", "number", "%"), rows)
 
 
-def _scripts(facts: Facts) -> list[tuple[str, int]]:
+def _scripts(facts: TextStatistics) -> list[tuple[str, int]]:
     """The commonest, the others together, and what has no letters at the end."""
     from polyseme.training.doctor.examine import NO_LETTERS
 
@@ -90,7 +90,7 @@ def _scripts(facts: Facts) -> list[tuple[str, int]]:
     return [*shown, *([("other scripts", rest)] if rest else []), (NO_LETTERS, facts.scripts.get(NO_LETTERS, 0))]
 
 
-def _show_advice(facts: Facts, advice: Advice) -> None:
+def _show_advice(facts: TextStatistics, advice: Advice) -> None:
     typer.echo("")
     for warning in advice.warnings:
         typer.echo(f"warning: {warning}")

@@ -65,8 +65,8 @@ def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
 
 def _absolute(model: str | None) -> str:
     """The path of a model for later, from wherever that is asked; a name, on a hub or of the one that ships, stays."""
-    from polyseme.formats import shipped
+    from polyseme.formats import SHIPPED_MODEL
 
     if model is None:
-        return shipped.ENGLISH
+        return SHIPPED_MODEL
     return str(Path(model).absolute()) if Path(model).exists() else model

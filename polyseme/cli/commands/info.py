@@ -20,9 +20,9 @@ def info(
     vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
 ) -> None:
     """Say what a model is: format, size, layers, how it reads words."""
-    from polyseme.formats import shipped
+    from polyseme.formats import resolve_model_path
 
-    place = Path(shipped.resolve(model))
+    place = Path(resolve_model_path(model))
     facts, config = _read(place, vocabulary)
     if as_json:
         typer.echo(json.dumps({**facts, **config}, indent=2))

@@ -31,7 +31,7 @@ from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyseme.tasks.sentences.pairs import Pairs
-    from polyseme.text.labelled import Kind, Wanted
+    from polyseme.text.labelled import ColumnSpec, Kind
 
 pairs = typer.Typer(
     help="Models of pairs of sentences on top of any encoder: entailment, paraphrase, relatedness.",
@@ -80,8 +80,8 @@ def fit_pairs(
     from polyseme.cli.examples import read_sets
     from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
     from polyseme.tasks.features.feature_cache import FeatureCache
+    from polyseme.tasks.sentences.networks import PairsSettings
     from polyseme.tasks.sentences.pairs import Pairs
-    from polyseme.tasks.sentences.pairs_network import PairsSettings
 
     checkpoint = begin(output, json, plot, resume, overwrite)
     answer = "number" if numbers else "label"
@@ -151,7 +151,7 @@ def evaluate_pairs(
     from polyseme.cli.examples import read_columns, show_scores, write_scores
 
     model = _open(folder, encoder, words, device)
-    gold = read_columns(test, _wanted((first, second), label, model.settings.answer, header, raw))
+    gold = read_columns(test, _wanted((first, second), label, model.settings_.answer, header, raw))
     with working("comparing"):
         scores = model.evaluate(*gold)
     if json:
@@ -162,13 +162,13 @@ def evaluate_pairs(
 
 def _wanted(
     columns: tuple[str | None, str | None], label: str | None, kind: Kind, header: bool | None, raw: bool
-) -> Wanted:
-    from polyseme.text.labelled import Wanted
+) -> ColumnSpec:
+    from polyseme.text.labelled import ColumnSpec
 
     given = tuple(column for column in columns if column)
     if len(given) == 1:
         raise ConfigError("--first and --second are the columns of the two sentences; give both or neither")
-    return Wanted(2, given or None, label, kind, raw=raw, header=header)
+    return ColumnSpec(2, given or None, label, kind, raw=raw, header=header)
 
 
 def _open(folder: Path, encoder: list[str] | None, words: Path | None, device: str) -> Pairs:

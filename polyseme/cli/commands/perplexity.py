@@ -64,11 +64,11 @@ def _measure(model: LanguageModel, sources: list[Source], raw: bool, states: lis
     """In one reading, so that standard input will do."""
     from polyseme.lm import read_documents
     from polyseme.lm.documents import number_documents
-    from polyseme.lm.perplexity import Measure
+    from polyseme.lm.perplexity import PerplexityMeter
 
-    measures = [Measure(model, carried) for carried in states]
+    measures = [PerplexityMeter(model, carried) for carried in states]
     for window in number_documents(read_documents(sources, raw), model.window):
-        reader = model.reader(window.words)
+        reader = model.scorer(window.words)
         for measure in measures:
             measure.add(window, reader)
     return [measure.result() for measure in measures]

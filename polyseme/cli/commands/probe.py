@@ -24,7 +24,7 @@ from polyseme.cli.output import (
 
 if TYPE_CHECKING:
     from polyseme.analysis.layers.probe import ProbeResult
-    from polyseme.text.conll import Labelled, Labels
+    from polyseme.text.conll import LabelledSentence, LabelSpec
 
 
 def probe(
@@ -55,10 +55,10 @@ def probe(
     from polyseme.analysis.layers.probe import probe as run
     from polyseme.embedding.layers import parse_choice
     from polyseme.plots import save_figure
-    from polyseme.text.conll import Labels, label_name
+    from polyseme.text.conll import LabelSpec, label_name
 
     check_outputs(json, plot)
-    wanted = Labels(column, feature, word_column)
+    wanted = LabelSpec(column, feature, word_column)
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
     known, asked, judged = (path and _read(path, wanted, limit) for path in (train, test, dev))
     name = label_name(train, wanted)
@@ -73,7 +73,7 @@ def probe(
         save_figure(draw_probe(result, name), plot)
 
 
-def _read(path: Path, wanted: Labels, limit: int | None) -> list[Labelled]:
+def _read(path: Path, wanted: LabelSpec, limit: int | None) -> list[LabelledSentence]:
     from itertools import islice
 
     from polyseme.text.conll import read_labelled

@@ -39,12 +39,12 @@ def report(
     Finished parts are kept: after an interruption the same command goes on. What needs data that is not given is said
     to be missing.
     """
-    from polyseme.formats.shipped import ENGLISH
+    from polyseme.formats import SHIPPED_MODEL
     from polyseme.report.run import Report, ReportSettings
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
     settings.check()
-    subjects = [_open(model, device) for model in _different(models or [ENGLISH])]
+    subjects = [_open(model, device) for model in _different(models or [SHIPPED_MODEL])]
     making = Report(subjects, settings)
     try:
         _measure(making)
@@ -72,13 +72,13 @@ def _measure(making: Report) -> None:
 def _different(models: list[str]) -> list[str]:
     """Each model once, in the order given."""
     from polyseme.errors import ConfigError
-    from polyseme.formats import shipped
+    from polyseme.formats import resolve_model_path
 
     if not all(model.strip() for model in models):
         raise ConfigError("MODEL is empty; give the name of a model or its path")
     by_place: dict[Path, str] = {}
     for model in models:
-        by_place.setdefault(Path(shipped.resolve(model)).resolve(), model)
+        by_place.setdefault(Path(resolve_model_path(model)).resolve(), model)
     return list(by_place.values())
 
 

@@ -50,7 +50,7 @@ def serve(
     with working("opening models"):
         catalogue = open_catalogue(model or [None], tagger, device, precision)
     log_to_stderr(log)
-    Server(create_app(catalogue, settings), host, port).serve_until_told(typer.echo)
+    Server(create_app(catalogue, settings), host, port).serve_until_stopped(typer.echo)
 
 
 def _key(path: Path | None) -> str | None:

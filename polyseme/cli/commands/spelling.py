@@ -52,7 +52,7 @@ def spelling(
     from polyseme.analysis.words.analogy import read_candidates
     from polyseme.analysis.words.spelling import SpellingSettings, known_words
     from polyseme.analysis.words.spelling import spelling as run
-    from polyseme.formats import shipped
+    from polyseme.formats import resolve_model_path
 
     check_outputs(json)
     settings = SpellingSettings(count, nearest, commonest, seed)
@@ -60,7 +60,7 @@ def spelling(
     excluded = read_candidates(seen) if seen else ()
     embedder = open_embedder(model, device)
     with working("making words and looking for them"):
-        known = given or known_words(shipped.resolve(model), embedder)
+        known = given or known_words(resolve_model_path(model), embedder)
         result = run(embedder, known, excluded, settings)
     if json:
         write_json(json, result)

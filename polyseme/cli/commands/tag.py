@@ -38,9 +38,9 @@ from polyseme.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from polyseme.tasks.metrics import Counts
-    from polyseme.tasks.tagging.objective import TagScores
+    from polyseme.tasks.tagging.network import TagScores
     from polyseme.tasks.tagging.tagger import Tagger
-    from polyseme.text.conll import Labelled
+    from polyseme.text.conll import LabelledSentence
 
 tag = typer.Typer(
     help="Taggers on top of any encoder: named entities, parts of speech, chunks.",
@@ -90,13 +90,13 @@ def fit_tagger(
     from polyseme.tasks.features.feature_cache import FeatureCache
     from polyseme.tasks.tagging.network import TaggerSettings
     from polyseme.tasks.tagging.tagger import Tagger
-    from polyseme.text.conll import Labels
+    from polyseme.text.conll import LabelSpec
 
     checkpoint = begin(output, json, plot, resume, overwrite)
     chosen: dict[str, Any] = {"where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
     tables = {"tagger": (TaggerSettings, chosen), "fit": fit_table(Tagger, seed)}
     own, fitting = checked_settings(settings or [], tables)
-    wanted = Labels(column, feature, word_column)
+    wanted = LabelSpec(column, feature, word_column)
     known, held = _read(train, wanted), _read(dev, wanted) if dev else []
     if dev and held_out:
         raise ConfigError("--dev and --held-out both say what to judge by; give one of them")
@@ -144,7 +144,7 @@ def predict_tags(
     sources = expand(inputs)
     tagger = _open(folder, encoder, words, device)
     sentences = (sentence for source in sources for sentence in read_sentences(source, raw))
-    first, second = tee(sentences if raw else _no_columns(sentences, tagger.classes_))
+    first, second = tee(sentences if raw else _no_columns(sentences, tagger.labels_.names))
     for sentence, labels in zip(first, tagger.tag(second), strict=True):
         typer.echo(shown(sentence, labels, tagger.labels_.has_entities, form))
 
@@ -162,9 +162,9 @@ def evaluate_tagger(
     device: DeviceOption = "cpu",
 ) -> None:
     """Compare a tagger's labels with those of a file: accuracy; for entities precision, recall and F1 by type."""
-    from polyseme.text.conll import Labels
+    from polyseme.text.conll import LabelSpec
 
-    gold = _read(test, Labels(column, feature, word_column))
+    gold = _read(test, LabelSpec(column, feature, word_column))
     tagger = _open(folder, encoder, words, device)
     with working("tagging"):
         scores = tagger.evaluate(*_columns(gold))
@@ -186,13 +186,13 @@ def _no_columns(sentences: Iterator[list[str]], labels: Sequence[str]) -> Iterat
     return chain(first, sentences)
 
 
-def _read(path: Path, wanted: Any) -> list[Labelled]:  # noqa: ANN401 - Labels, which is not imported here
+def _read(path: Path, wanted: Any) -> list[LabelledSentence]:  # noqa: ANN401 - LabelSpec, which is not imported here
     from polyseme.text.conll import read_labelled
 
     return list(read_labelled(path, wanted))
 
 
-def _columns(sentences: Iterable[Labelled]) -> tuple[list[list[str]], list[list[str | None]]]:
+def _columns(sentences: Iterable[LabelledSentence]) -> tuple[list[list[str]], list[list[str | None]]]:
     pairs = list(sentences)
     return [words for words, _ in pairs], [labels for _, labels in pairs]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from polyseme.training.run import Event, Order
+    from polyseme.training.run import Event, TrainJob
 
 
 def train(
@@ -56,13 +56,13 @@ def train(
     Interrupted, it goes on with --resume as if nothing had happened. On many GPUs: torchrun --nproc-per-node N -m
     polyseme train ... --device cuda
     """
-    from polyseme.training.run import Order
+    from polyseme.training.run import TrainJob
     from polyseme.training.settings import merge_tables, parse_set, read_settings
 
     tables = merge_tables(dict(read_settings(config)) if config else {}, parse_set(changes or []))
     if tokenized:
         tables = merge_tables(tables, {"data": {"tokenized": True}})
-    order = Order(
+    job = TrainJob(
         texts=texts,
         output=output,
         preset=preset,
@@ -76,24 +76,24 @@ def train(
         other_texts=tuple(also_evaluate or ()),
         workers=workers,
     )
-    _run(order, tensorboard)
+    _run(job, tensorboard)
 
 
-def _run(order: Order, tensorboard: Path | None) -> None:
-    from polyseme.training.event_format import describe_interruption, say_patience
+def _run(job: TrainJob, tensorboard: Path | None) -> None:
+    from polyseme.training.events import announce_stop, describe_interruption
     from polyseme.training.loop.distributed import is_leader
-    from polyseme.training.run import Finished, Plan
+    from polyseme.training.run import TrainFinished, TrainPlan
     from polyseme.training.run import train as begin
-    from polyseme.training.signals import Stop
+    from polyseme.training.signals import GracefulStop
 
     event = None
-    with suppress(KeyboardInterrupt), Stop(say_patience) as stop, _Screen(tensorboard) as screen:
-        for event in begin(order, lambda: stop.asked):
-            stop.patient = stop.patient or isinstance(event, Plan)
+    with suppress(KeyboardInterrupt), GracefulStop(announce_stop) as stop, _Screen(tensorboard) as screen:
+        for event in begin(job, lambda: stop.requested):
+            stop.defer = stop.defer or isinstance(event, TrainPlan)
             screen.show(event)
-    if not isinstance(event, Finished):
+    if not isinstance(event, TrainFinished):
         if is_leader():
-            typer.echo(describe_interruption(order), err=True)
+            typer.echo(describe_interruption(job.run), err=True)
         raise SystemExit(130)
 
 
@@ -104,13 +104,13 @@ class _Screen:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        from polyseme.training.event_format import Teller
+        from polyseme.training.events import EventFormatter
         from polyseme.training.loop.distributed import is_leader
 
         console = Console(stderr=True, highlight=False)
         moving = console.is_terminal and is_leader()
         self._silent = not is_leader()
-        self._teller = Teller(every=0.5 if moving else 30.0)
+        self._formatter = EventFormatter(every=0.5 if moving else 30.0)
         self._moving = moving
         self._bar = Progress(
             BarColumn(bar_width=12),
@@ -132,22 +132,22 @@ class _Screen:
             self._board.close()
 
     def show(self, event: Event) -> None:
-        from polyseme.training.loop.trainer import Report
-        from polyseme.training.run import Plan
-        from polyseme.training.shards.prepare import Preparing
+        from polyseme.training.loop.trainer import StepReport
+        from polyseme.training.run import TrainPlan
+        from polyseme.training.shards.prepare import PrepareProgress
 
         if self._silent:
             return
         if self._board:
             self._board.add(event)
-        line = self._teller.tell(event)
-        if isinstance(event, Report) and self._moving:
+        line = self._formatter.format(event)
+        if isinstance(event, StepReport) and self._moving:
             self._bar.update(self._task, total=event.steps, completed=event.step)
-        elif isinstance(event, Preparing) and not event.finished and self._moving:
+        elif isinstance(event, PrepareProgress) and not event.finished and self._moving:
             self._bar.update(self._task, description=f"reading the text: {event.bytes_read / 1e6:,.1f} MB", total=None)
-        elif isinstance(event, Plan):
+        elif isinstance(event, TrainPlan):
             self._bar.update(self._task, description="beginning ...")
-        if line and isinstance(event, Report) and self._moving:
+        if line and isinstance(event, StepReport) and self._moving:
             self._bar.update(self._task, description=line)
         elif line:
             self._bar.console.print(line, markup=False, soft_wrap=True)
@@ -165,10 +165,10 @@ class _Board:
         self._writer = SummaryWriter(str(folder))
 
     def add(self, event: Event) -> None:
-        from polyseme.training.loop.trainer import Report
+        from polyseme.training.loop.trainer import StepReport
         from polyseme.training.run import Evaluation
 
-        if isinstance(event, Report) and event.step % 10 == 0:
+        if isinstance(event, StepReport) and event.step % 10 == 0:
             scalars = {"loss": event.loss, "learning rate": event.rate, "gradient norm": event.norm}
             for name, value in scalars.items():
                 self._writer.add_scalar(f"training/{name}", value, event.tokens)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import replacing
+from polyseme.files import atomic_write
 from polyseme.formats.vectors.file import BINARY, GLOVE, HEAD, KNOWN, WIDEST, WORD2VEC, Block, VectorFile, not_finite
 from polyseme.text.corpus import open_text
 
@@ -70,7 +70,7 @@ def write(path: Path, words: Sequence[str], rows: Iterable[np.ndarray], dim: int
         if not word or _UNWRITABLE.search(word):
             raise OutputError(f"{path}: {word!r:.60} cannot stand in a text of vectors; a word has letters, no spaces")
     pattern = " %.9g" * dim + "\n"  # nine digits are a float32 exactly
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(f"{len(words)} {dim}\n".encode())
         lines = (word + pattern % tuple(row.tolist()) for word, row in zip(words, rows, strict=True))
         while some := "".join(islice(lines, 256)):

@@ -92,7 +92,7 @@ CLAIM = Claim(
     "word among their nearest neighbours.",
     (UNSEEN,),
     judge,
-    hint="New and misspelt words get useful vectors, too.",
+    hint="New and misspelled words get useful vectors, too.",
 )
 
 

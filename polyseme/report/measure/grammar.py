@@ -56,8 +56,8 @@ def measure_grammar(model: ModelUnderTest, data: EvaluationData, sizes: SampleSi
 GRAMMAR = Measurement("grammar", measure_grammar, (TRAIN, TEST), ("tagged",))
 
 
-def _read(path: Path, column: str, limit: int) -> list[conll.Labelled]:
-    return list(islice(conll.read_labelled(path, conll.Labels(column)), limit))
+def _read(path: Path, column: str, limit: int) -> list[conll.LabelledSentence]:
+    return list(islice(conll.read_labelled(path, conll.LabelSpec(column)), limit))
 
 
 def majority_accuracy(train: tuple[EmbeddedWords, WordLabels], test: tuple[EmbeddedWords, WordLabels]) -> float:

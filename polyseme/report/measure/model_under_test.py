@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.errors import ConfigError, PolysemeError
-from polyseme.formats import shipped
+from polyseme.formats import resolve_model_path
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
@@ -43,7 +43,7 @@ class ModelUnderTest:
     @property
     def path(self) -> Path:
         """The path of the model's files, as far as it is known."""
-        return Path(shipped.resolve(self.typed)).expanduser()
+        return Path(resolve_model_path(self.typed)).expanduser()
 
     @property
     def bytes(self) -> int | None:

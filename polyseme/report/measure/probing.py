@@ -8,14 +8,14 @@ from itertools import chain
 
 import numpy as np
 
-from polyseme.analysis.layers.features import on_disk
+from polyseme.analysis.layer_vectors import temporary_array
 from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import PolysemeError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 JOINED, FORWARD, BACKWARD, BOTH, HALF = "joined", "forward", "backward", "both", "half of both"
 MAX_FEATURES = 1_600  # with more, a fit takes minutes, so layers are not joined
@@ -43,7 +43,7 @@ def embed_words(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Embedde
 def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: Iterable[np.ndarray]) -> EmbeddedWords:
     """Collect a stream of sentences' vectors in one array; a large one is a memory-mapped file."""
     total = sum(map(len, sentences))
-    layers = on_disk(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
+    layers = temporary_array(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
     done = 0
     for words, array in zip(sentences, vectors, strict=True):
         layers[:, done : done + len(words)] = check_vectors(array, words)
@@ -103,7 +103,7 @@ def fit_and_predict(
     return [names[each] if label is not None else None for each, label in zip(predictions, expected, strict=True)]
 
 
-def words_and_labels(sentences: Sequence[Labelled]) -> tuple[list[list[str]], list[list[str | None]]]:
+def words_and_labels(sentences: Sequence[LabelledSentence]) -> tuple[list[list[str]], list[list[str | None]]]:
     """The words and the labels of labelled sentences as two lists."""
     return [sentence.words for sentence in sentences], [sentence.labels for sentence in sentences]
 

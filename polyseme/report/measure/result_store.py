@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from polyseme.files import make_folder, replacing
+from polyseme.files import atomic_write, make_folder
 from polyseme.report.measure.measurement import Results
 
 
@@ -38,7 +38,7 @@ class ResultStore:
         path, results = self._path(name, key), as_json(results)
         stored = {"sha256": _digest(path, results), "found": results}
         text = json.dumps(stored, indent=1, ensure_ascii=False, allow_nan=False)
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
         return json.loads(text)["found"]
 

@@ -1,1 +1,1 @@
-"""What answers requests: models, batching, admission control, metrics. Knows no HTTP."""
+"""The serving engine: models, request batching, admission control and metrics. Knows nothing of HTTP."""

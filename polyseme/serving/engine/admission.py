@@ -1,66 +1,73 @@
-"""Who comes in: as many words as can be answered in time, and no more."""
+"""Admission control: bounds the words in flight by the measured throughput, so that answers meet the deadline."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
+from math import ceil, exp
 from time import monotonic
 
-from polyseme.serving.http.errors import HttpError, overloaded
 from polyseme.serving.settings import Limits
 
-_SHARE = 0.3  # of the deadline that may be spent on those who were there before
-_AT_FIRST = 4  # batches that may be in before the rate is known
-_MEMORY = 5.0  # seconds at work after which what was measured is mostly forgotten
+_DEADLINE_SHARE = 0.3  # of the deadline that a new request may spend waiting for those before it
+_INITIAL_BATCHES = 4  # admitted before the throughput is known
+_MEMORY = 5.0  # seconds of work after which older measurements have mostly decayed
+
+
+class OverloadedError(Exception):
+    """The server is busy; `retry_after` says in how many whole seconds to try again."""
+
+    def __init__(self, seconds: float) -> None:
+        self.retry_after = max(1, ceil(seconds))
+        super().__init__(f"the server is busy; try again in {self.retry_after} second{'s' * (self.retry_after > 1)}")
 
 
 class Admission:
-    """Words of the requests that are being answered, from their acceptance until the last byte is sent.
+    """Admission control over the words in flight: from a request's acceptance until the last byte of its answer.
 
-    So what waits, what is computed and what a slow client has not yet taken are bounded together. How many may be in
-    follows from how many were answered in a second lately, whatever it is that holds them up.
+    This bounds together what waits, what is computed and what slow clients have not yet received. The capacity follows
+    from the recent throughput, whatever limits it.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = monotonic) -> None:
         self._limits, self._clock = limits, clock
-        self._answered, self._busy, self._last = 0.0, 0.0, 0.0  # words, seconds, and until when they were counted
+        self._answered, self._busy, self._counted_until = 0.0, 0.0, 0.0  # decayed words and seconds; a moment
         self.words = 0
 
     @property
-    def rate(self) -> float | None:
-        """Words answered in a second while there were any to answer; unknown before a batch or so was."""
+    def throughput(self) -> float | None:
+        """Words answered per second while there were any to answer; None until about one batch was answered."""
         return self._answered / self._busy if self._answered >= self._limits.batch_words else None
 
     @property
-    def room(self) -> float:
-        """Words that may be inside."""
-        rate = self.rate
-        by_time = _AT_FIRST * self._limits.batch_words if rate is None else rate * self._limits.deadline * _SHARE
-        return min(self._limits.queue_words, by_time)
+    def capacity(self) -> float:
+        """The number of words that may be in flight now."""
+        throughput = self.throughput
+        initial, wait = _INITIAL_BATCHES * self._limits.batch_words, _DEADLINE_SHARE * self._limits.deadline
+        return min(self._limits.queue_words, initial if throughput is None else throughput * wait)
 
-    def refusal(self) -> HttpError | None:
-        """What to say to whoever comes while there is no room at all, before anything is done for them."""
-        return overloaded(self._wait) if self.words and self.words >= self.room else None
+    def refusal(self) -> OverloadedError | None:
+        """The error for a new request while none at all can be admitted, before any work is done for it."""
+        return OverloadedError(self._wait) if self.words and self.words >= self.capacity else None
 
     def enter(self, words: int) -> None:
-        """Come in, or be told when to come back; a request that finds nobody inside is let in whatever its size."""
-        if self.words and self.words + words > self.room:
-            raise overloaded(self._wait)
+        """Admit a request, or raise `OverloadedError`. An idle server admits a request of any size."""
+        if self.words and self.words + words > self.capacity:
+            raise OverloadedError(self._wait)
         if not self.words:
-            self._last = self._clock()
+            self._counted_until = self._clock()
         self.words += words
 
     def leave(self, words: int, answered: bool) -> None:
-        """Go out again. What was given up says nothing about how fast answers are, but that time has passed."""
+        """Release the words of a request. If it was not answered, only the time it took is counted."""
         self.words -= words
         now = self._clock()
-        passed = max(now - self._last, 1e-6)
-        left = exp(-passed / _MEMORY)
-        self._busy = self._busy * left + passed
-        self._answered = self._answered * left + (words if answered else 0)
-        self._last = now
+        passed = max(now - self._counted_until, 1e-6)
+        decay = exp(-passed / _MEMORY)
+        self._busy = self._busy * decay + passed
+        self._answered = self._answered * decay + (words if answered else 0)
+        self._counted_until = now
 
     @property
     def _wait(self) -> float:
-        rate = self.rate
-        return 1.0 if rate is None else self.words / rate
+        throughput = self.throughput
+        return 1.0 if throughput is None else self.words / throughput

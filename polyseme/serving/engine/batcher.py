@@ -1,8 +1,8 @@
-"""Requests of all connections, joined into batches under a budget of words and computed in one thread.
+"""Dynamic batching: requests of all connections, joined into batches under a word budget, computed in one thread.
 
-A request is a ticket: items (sentences, mostly) for one engine, a function of a list of items. A batch takes items of
-one engine from as many tickets as there is room for, a small share of each at a time, so that a long request cannot
-hold up the short ones that come after it. What nobody waits for any more is never computed.
+A request queues items (mostly sentences) for one function of a list of items. A batch takes items for one function from
+as many requests as fit, a limited share of each, so that a long request cannot hold up short ones that come after it.
+A request whose client has left is not computed.
 """
 
 from __future__ import annotations
@@ -17,67 +17,70 @@ from typing import Any
 
 from polyseme.serving.engine.metrics import Metrics
 
-_SHARES = 4  # tickets among which a batch is shared out at least, where so many wait
+_MIN_REQUESTS = 4  # that share a batch where so many wait: each gets at most a quarter of it at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Engine:
-    """Something that computes lists of items; an item's result depends on nothing but the item."""
+class BatchFunction:
+    """A named function of a list of items; the result of an item depends on nothing but that item."""
 
     name: str
     compute: Callable[[list[Any]], Sequence[Any]]
 
 
 @dataclass(eq=False)
-class Ticket:
-    """The work of one request."""
+class QueuedRequest:
+    """The items of one request in the queue, and their results so far."""
 
-    engine: Engine
+    function: BatchFunction
     items: Sequence[Any]
     sizes: Sequence[int]
     future: asyncio.Future[list[Any]]
-    begun: int = 0  # items that were given out
+    started: int = 0  # items given to batches so far
     done: int = 0
     results: list[Any] = field(default_factory=list)
 
     def take(self, room: int) -> list[int]:
-        """The next items, by number, while there is room; the first one in any case."""
-        first = self.begun
+        """The indices of the next items that fit into the room; at least one, whatever its size."""
+        first = self.started
         room -= self.sizes[first]
-        self.begun += 1
-        while self.begun < len(self.items) and self.sizes[self.begun] <= room:
-            room -= self.sizes[self.begun]
-            self.begun += 1
-        return list(range(first, self.begun))
+        self.started += 1
+        while self.started < len(self.items) and self.sizes[self.started] <= room:
+            room -= self.sizes[self.started]
+            self.started += 1
+        return list(range(first, self.started))
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Items of several tickets."""
+class WorkBatch:
+    """Items of several requests, computed together: for each request the indices of its items."""
 
-    engine: Engine
-    parts: list[tuple[Ticket, list[int]]]
+    function: BatchFunction
+    parts: list[tuple[QueuedRequest, list[int]]]
     words: int
 
 
 class Batcher:
-    """The queue and its thread. Everything but `_work` and what it calls happens in the event loop's thread."""
+    """The request queue and its worker thread.
+
+    Everything but `_work` and what it calls happens in the event loop's thread.
+    """
 
     def __init__(self, budget: int, metrics: Metrics) -> None:
         self._budget, self._metrics = budget, metrics
-        self._queue: deque[Ticket] = deque()
+        self._queue: deque[QueuedRequest] = deque()
         self._filled = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="polyseme-batches", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
-        """Begin to compute, for the event loop that runs."""
+        """Start the worker thread; results go to the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
     def close(self) -> None:
-        """Stop after the batch that is being computed."""
+        """Stop the worker thread after the current batch."""
         with self._filled:
             self._closed = True
             self._filled.notify()
@@ -85,24 +88,24 @@ class Batcher:
 
     @property
     def alive(self) -> bool:
-        """Whether it computes."""
+        """Whether the worker thread is running."""
         return self._thread.is_alive()
 
     @property
     def waiting(self) -> int:
-        """Tickets in the queue."""
+        """The number of requests in the queue."""
         return len(self._queue)
 
-    async def run(self, engine: Engine, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
-        """The results of some items, in order. Whoever stops waiting takes the ticket back."""
+    async def run(self, function: BatchFunction, items: Sequence[Any], sizes: Sequence[int]) -> list[Any]:
+        """The results of the items, in order. Cancelling this call withdraws what is not yet computed."""
         if not items:
             return []
         future = asyncio.get_running_loop().create_future()
-        ticket = Ticket(engine, items, sizes, future, results=[None] * len(items))
+        request = QueuedRequest(function, items, sizes, future, results=[None] * len(items))
         with self._filled:
-            self._queue.append(ticket)
+            self._queue.append(request)
             self._filled.notify()
-        return await future  # when the waiting is cancelled, so is the future
+        return await future  # cancelling the wait cancels the future too
 
     def _work(self) -> None:
         while (batch := self._next()) is not None:
@@ -110,61 +113,61 @@ class Batcher:
             assert self._loop is not None
             self._loop.call_soon_threadsafe(self._deliver, batch, outcomes)
 
-    def _next(self) -> Batch | None:
+    def _next(self) -> WorkBatch | None:
         with self._filled:
             while True:
                 if self._closed:
                     return None
-                if batch := self._join():
+                if batch := self._fill():
                     return batch
                 self._filled.wait()
 
-    def _join(self) -> Batch | None:
-        """Fill a batch with what waits for the engine of whoever waits longest."""
-        passed: list[Ticket] = []
-        parts: list[tuple[Ticket, list[int]]] = []
-        room, engine = self._budget, None
+    def _fill(self) -> WorkBatch | None:
+        """Fill a batch with items for the function of the request that has waited longest."""
+        skipped: list[QueuedRequest] = []
+        parts: list[tuple[QueuedRequest, list[int]]] = []
+        room, function = self._budget, None
         while self._queue and room > 0:
-            ticket = self._queue.popleft()
-            if ticket.future.done():  # nobody waits any more
+            request = self._queue.popleft()
+            if request.future.done():  # cancelled
                 continue
-            engine = engine or ticket.engine
-            full = parts and ticket.sizes[ticket.begun] > room
-            if ticket.engine is not engine or full:
-                passed.append(ticket)
+            function = function or request.function
+            too_large = parts and request.sizes[request.started] > room
+            if request.function is not function or too_large:
+                skipped.append(request)
                 continue
-            numbers = ticket.take(min(room, max(1, self._budget // _SHARES)))
-            parts.append((ticket, numbers))
-            room -= sum(ticket.sizes[number] for number in numbers)
-            if ticket.begun < len(ticket.items):
-                self._queue.append(ticket)
-        self._queue.extendleft(reversed(passed))
-        return Batch(engine, parts, self._budget - room) if engine and parts else None
+            indices = request.take(min(room, max(1, self._budget // _MIN_REQUESTS)))
+            parts.append((request, indices))
+            room -= sum(request.sizes[index] for index in indices)
+            if request.started < len(request.items):
+                self._queue.append(request)
+        self._queue.extendleft(reversed(skipped))
+        return WorkBatch(function, parts, self._budget - room) if function and parts else None
 
-    def _deliver(self, batch: Batch, outcomes: list[Any]) -> None:
+    def _deliver(self, batch: WorkBatch, outcomes: list[Any]) -> None:
         self._metrics.batches.observe(batch.words)
-        self._metrics.words.add(batch.words, model=batch.engine.name)
-        for (ticket, numbers), outcome in zip(batch.parts, outcomes, strict=True):
-            if ticket.future.done():
+        self._metrics.words.add(batch.words, model=batch.function.name)
+        for (request, indices), outcome in zip(batch.parts, outcomes, strict=True):
+            if request.future.done():
                 continue
             if isinstance(outcome, Exception):
-                ticket.future.set_exception(outcome)
+                request.future.set_exception(outcome)
                 continue
-            for number, result in zip(numbers, outcome, strict=True):
-                ticket.results[number] = result
-            ticket.done += len(numbers)
-            if ticket.done == len(ticket.items):
-                ticket.future.set_result(ticket.results)
+            for index, result in zip(indices, outcome, strict=True):
+                request.results[index] = result
+            request.done += len(indices)
+            if request.done == len(request.items):
+                request.future.set_result(request.results)
 
 
-def _compute(batch: Batch) -> list[Any]:
-    """Results for each part, or what was raised: a part that cannot be computed does not take the others with it."""
+def _compute(batch: WorkBatch) -> list[Any]:
+    """Results for each part, or the exception it raised; a part that fails does not fail the others."""
     try:
-        items = [ticket.items[number] for ticket, numbers in batch.parts for number in numbers]
-        results = list(batch.engine.compute(items))
-        ends = list(accumulate(len(numbers) for _, numbers in batch.parts))
-        return [results[end - len(numbers) : end] for end, (_, numbers) in zip(ends, batch.parts, strict=True)]
+        items = [request.items[index] for request, indices in batch.parts for index in indices]
+        results = list(batch.function.compute(items))
+        ends = list(accumulate(len(indices) for _, indices in batch.parts))
+        return [results[end - len(indices) : end] for end, (_, indices) in zip(ends, batch.parts, strict=True)]
     except Exception as error:
         if len(batch.parts) == 1:
             return [error]
-    return [_compute(Batch(batch.engine, [part], 0))[0] for part in batch.parts]
+    return [_compute(WorkBatch(batch.function, [part], 0))[0] for part in batch.parts]

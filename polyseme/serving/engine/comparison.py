@@ -1,4 +1,4 @@
-"""Uses of a word side by side: how alike they are, layer by layer, and a map of them."""
+"""Comparison of uses of a word: cosine similarities layer by layer, and a two-dimensional map (PCA)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polyseme.formats.vectors.search import unit
 
 
 def compare(uses: Sequence[np.ndarray], layer: str | int) -> list[dict[str, Any]]:
-    """For each layer asked for, the cosines (uses, uses) and places on a map (uses, 2).
+    """Cosine similarities (uses, uses) and map coordinates (uses, 2), for each requested layer.
 
     Args:
         uses: For each use its vectors (layers, dim).
@@ -24,25 +24,25 @@ def compare(uses: Sequence[np.ndarray], layer: str | int) -> list[dict[str, Any]
         {
             "layer": "mean" if choice == "average" else choice,
             "cosines": _cosines(choose(stacked, choice)),
-            "map": flat_map(choose(stacked, choice)),
+            "map": pca_map(choose(stacked, choice)),
         }
         for choice in choices
     ]
 
 
-def flat_map(vectors: np.ndarray) -> np.ndarray:
-    """The two directions in which vectors (N, dim) differ most, as places (N, 2); the same for the same vectors.
+def pca_map(vectors: np.ndarray) -> np.ndarray:
+    """Coordinates (N, 2) of vectors (N, dim) on their first two principal components (PCA), deterministic.
 
-    Each axis points to where its largest component is positive, so that no point jumps to the other side by chance.
+    The sign of each axis makes its largest component positive, so that no map is mirrored by chance.
     """
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     left, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    places = np.zeros((len(vectors), 2), np.float64)
-    for number in range(min(2, len(sizes))):
-        axis = axes[number]
+    coordinates = np.zeros((len(vectors), 2), np.float64)
+    for component in range(min(2, len(sizes))):
+        axis = axes[component]
         sign = 1.0 if axis[np.abs(axis).argmax()] >= 0 else -1.0
-        places[:, number] = sign * sizes[number] * left[:, number]
-    return np.ascontiguousarray(places.astype(np.float32))
+        coordinates[:, component] = sign * sizes[component] * left[:, component]
+    return np.ascontiguousarray(coordinates.astype(np.float32))
 
 
 def _cosines(vectors: np.ndarray) -> np.ndarray:

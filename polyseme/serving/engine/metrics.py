@@ -1,4 +1,4 @@
-"""What the server counts, in Prometheus' text form."""
+"""Metrics of the server in the Prometheus text format: counters, histograms and gauges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Counter:
-    """A number that only grows, for each set of labels. Used from the event loop's thread alone."""
+    """A Prometheus counter with labels. Used from the event loop's thread only."""
 
     kind = "counter"
 
@@ -21,16 +21,16 @@ class Counter:
         self._values: defaultdict[Labels, float] = defaultdict(float)
 
     def add(self, amount: float = 1, **labels: str) -> None:
-        """Count."""
+        """Increase the counter with these labels."""
         self._values[tuple(labels.items())] += amount
 
     def lines(self, name: str) -> Iterable[str]:
-        """As Prometheus reads them."""
+        """The lines of the Prometheus text format."""
         return [f"{name}{_labels(labels)} {value:g}" for labels, value in self._values.items()] or [f"{name} 0"]
 
 
 class Histogram:
-    """How many observations were at most so large."""
+    """A Prometheus histogram: cumulative counts of observations by upper bound."""
 
     kind = "histogram"
 
@@ -40,12 +40,12 @@ class Histogram:
         self._sum = 0.0
 
     def observe(self, value: float) -> None:
-        """Count one."""
+        """Count one observation of a value."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
     def lines(self, name: str) -> Iterable[str]:
-        """As Prometheus reads them."""
+        """The lines of the Prometheus text format."""
         bounds = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
         sums = list(accumulate(self._counts))
         buckets = [f'{name}_bucket{{le="{bound}"}} {count}' for bound, count in zip(bounds, sums, strict=True)]
@@ -53,7 +53,7 @@ class Histogram:
 
 
 class Gauge:
-    """A number that goes up and down, asked for when it is wanted."""
+    """A Prometheus gauge: a number that goes up and down, read at every scrape."""
 
     kind = "gauge"
 
@@ -61,12 +61,12 @@ class Gauge:
         self._read = read
 
     def lines(self, name: str) -> Iterable[str]:
-        """As Prometheus reads them."""
+        """The lines of the Prometheus text format."""
         return [f"{name} {self._read():g}"]
 
 
 class Metrics:
-    """Everything that is counted."""
+    """All metrics of the server, by name and help text."""
 
     def __init__(self) -> None:
         self.requests = Counter()
@@ -74,22 +74,22 @@ class Metrics:
         self.words = Counter()
         self.batches = Histogram(WORDS)
         self.dropped = Counter()
-        self._told: list[tuple[str, str, Counter | Histogram | Gauge]] = [
+        self._metrics: list[tuple[str, str, Counter | Histogram | Gauge]] = [
             ("polyseme_requests_total", "Requests by route and status.", self.requests),
-            ("polyseme_request_seconds", "Time from a request's beginning to its answer's end.", self.seconds),
+            ("polyseme_request_seconds", "Time from the start of a request to the end of its response.", self.seconds),
             ("polyseme_words_total", "Words computed, by model.", self.words),
-            ("polyseme_batch_words", "Words computed at a time.", self.batches),
-            ("polyseme_dropped_total", "Accepted requests that were given up, by reason.", self.dropped),
+            ("polyseme_batch_words", "Words computed in one batch.", self.batches),
+            ("polyseme_dropped_total", "Accepted requests that were dropped, by reason.", self.dropped),
         ]
 
     def watch(self, name: str, help_text: str, read: Callable[[], float]) -> None:
-        """Show one more number."""
-        self._told.append((name, help_text, Gauge(read)))
+        """Add a gauge that reads a number."""
+        self._metrics.append((name, help_text, Gauge(read)))
 
     def text(self) -> str:
-        """All of it, as Prometheus reads it."""
+        """All metrics in the Prometheus text format."""
         lines = []
-        for name, help_text, metric in self._told:
+        for name, help_text, metric in self._metrics:
             lines += [f"# HELP {name} {help_text}", f"# TYPE {name} {metric.kind}", *metric.lines(name)]
         return "\n".join(lines) + "\n"
 

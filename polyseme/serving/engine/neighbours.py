@@ -1,7 +1,7 @@
-"""The nearest uses and the nearest words, for each model among the sentences that ship with the package.
+"""Nearest-neighbour search: the uses and words most similar to a word in its sentence, by cosine.
 
-What they are searched among is embedded once, through the same queue as everybody's requests, and in small shares, so
-that requests are answered meanwhile.
+The searched uses are those of the sentences that ship with the package. They are embedded once, in the background,
+through the same queue as the requests.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -20,18 +20,18 @@ from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, Uses, bundled_sentences, embed_all
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.sentences import size
 from polyseme.errors import InputError
 from polyseme.formats.vectors.search import unit
-from polyseme.serving.engine.batcher import Batcher, Engine
+from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.catalogue import ServedModel
 
-_COMMON = 5000  # words of a vocabulary that are compared, the commonest
-_BOUNDARIES = 2
+_COMMON_WORDS = 5000  # of the vocabulary that are compared, the most frequent
 
 
 @dataclass
-class _Known:
-    """An embedder of sentences that were embedded before."""
+class _Precomputed:
+    """An embedder that looks up vectors computed before."""
 
     name: str
     num_layers: int
@@ -39,100 +39,100 @@ class _Known:
     vectors: dict[tuple[str, ...], np.ndarray]
 
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
-        """Look them up."""
+        """Look up the vectors of each sentence."""
         return (self.vectors[tuple(words)] for words in sentences)
 
 
 @dataclass(frozen=True)
-class _Among:
-    """What is searched."""
+class _Index:
+    """The uses and words that are searched, with their vectors."""
 
     uses: Uses
     words: list[str]
-    units: np.ndarray  # (words, dim) of the layer that knows no context
+    units: np.ndarray  # (words, dim) of the context-free layer, of length one
 
 
-class Neighbours:
-    """The search for one model."""
+class NeighbourSearch:
+    """Nearest-neighbour search with the vectors of one model."""
 
     def __init__(self, model: ServedModel, batcher: Batcher) -> None:
         self.model, self._batcher = model, batcher
-        self._among: asyncio.Task[_Among] | None = None
+        self._index: asyncio.Task[_Index] | None = None
 
-    def prepare(self) -> asyncio.Task[_Among]:
-        """Begin to embed what is searched; once, or again if it failed."""
-        if self._among is None or (self._among.done() and (self._among.cancelled() or self._among.exception())):
-            self._among = asyncio.create_task(self._embed())
-        return self._among
+    def prepare(self) -> asyncio.Task[_Index]:
+        """Start to build the index: once, or again if it failed."""
+        if self._index is None or (self._index.done() and (self._index.cancelled() or self._index.exception())):
+            self._index = asyncio.create_task(self._build_index())
+        return self._index
 
     async def find(self, words: list[str], position: int, layer: LayerChoice, top: int) -> dict[str, Any]:
-        """Uses most like one, and words most like its word where no context is known."""
-        among = await asyncio.shield(self.prepare())
-        (vectors,) = await self._batcher.run(self.model.engine, [words], [len(words) + _BOUNDARIES])
+        """The uses most similar to one in context, and the words most similar to its word without context."""
+        index = await asyncio.shield(self.prepare())
+        (vectors,) = await self._batcher.run(self.model.embedding, [words], [size(words)])
         use = Use(tuple(words), position)
-        contextual = await asyncio.to_thread(self._nearest_uses, use, vectors, among.uses, layer, top)
-        return {"word": use.word, "contextual": contextual, "static": await self._nearest_words(use.word, among, top)}
+        contextual = await asyncio.to_thread(self._nearest_uses, use, vectors, index.uses, layer, top)
+        return {"word": use.word, "contextual": contextual, "static": await self._nearest_words(use.word, index, top)}
 
-    def _known(self, sentences: Sequence[Sequence[str]], vectors: Sequence[np.ndarray]) -> _Known:
+    def _precomputed(self, sentences: Sequence[Sequence[str]], vectors: Sequence[np.ndarray]) -> _Precomputed:
         encoder = self.model.encoder
-        return _Known(
+        return _Precomputed(
             encoder.name, encoder.num_layers, encoder.dim, dict(zip(map(tuple, sentences), vectors, strict=True))
         )
 
     def _nearest_uses(
-        self, use: Use, vectors: np.ndarray, among: Uses, layer: LayerChoice, top: int
+        self, use: Use, vectors: np.ndarray, uses: Uses, layer: LayerChoice, top: int
     ) -> list[dict[str, Any]]:
         try:
-            found = nearest_uses(self._known([use.words], [vectors]), use, among, layer, top).found
-        except InputError:  # a vector of zeros is like nothing
+            found = nearest_uses(self._precomputed([use.words], [vectors]), use, uses, layer, top).found
+        except InputError:  # a vector of zeros is similar to nothing
             return []
         return [
             {"sentence": list(each.use.words), "position": each.use.place, "similarity": each.cosine} for each in found
         ]
 
-    async def _nearest_words(self, word: str, among: _Among, top: int) -> list[dict[str, Any]]:
+    async def _nearest_words(self, word: str, index: _Index, top: int) -> list[dict[str, Any]]:
         if isinstance(self.model.encoder, StaticEncoder):
-            (found,) = await self._batcher.run(self._table, [(word, top)], [1])
+            (found,) = await self._batcher.run(self._table_lookup, [(word, top)], [1])
             return [{"word": each.word, "similarity": each.cosine} for each in found]
-        (vector,) = await self._batcher.run(self._alone, [word], [1])
-        cosines = among.units @ unit(vector)
-        best = (number for number in np.argsort(-cosines, kind="stable") if among.words[number] != word)
-        return [{"word": among.words[n], "similarity": float(cosines[n])} for n in islice(best, top)]
+        (vector,) = await self._batcher.run(self._without_context, [word], [1])
+        cosines = index.units @ unit(vector)
+        best = (row for row in np.argsort(-cosines, kind="stable") if index.words[row] != word)
+        return [{"word": index.words[row], "similarity": float(cosines[row])} for row in islice(best, top)]
 
-    async def _embed(self) -> _Among:
+    async def _build_index(self) -> _Index:
         sentences = bundled_sentences()
-        vectors = await self._batcher.run(
-            self.model.engine, sentences, [len(words) + _BOUNDARIES for words in sentences]
-        )
-        uses = await asyncio.to_thread(embed_all, self._known(sentences, vectors), sentences)
-        words = list(dict.fromkeys([*_common(self.model), *(word for sentence in sentences for word in sentence)]))
-        if isinstance(self.model.encoder, StaticEncoder):  # it has its own
-            return _Among(uses, [], np.zeros((0, 0)))
-        alone = await self._batcher.run(self._alone, words, [1] * len(words))
-        return _Among(uses, words, unit(np.stack(alone)))
+        vectors = await self._batcher.run(self.model.embedding, sentences, [size(words) for words in sentences])
+        uses = await asyncio.to_thread(embed_all, self._precomputed(sentences, vectors), sentences)
+        if isinstance(self.model.encoder, StaticEncoder):  # it has a table of its own
+            return _Index(uses, [], np.zeros((0, 0)))
+        words = list(dict.fromkeys([*_common_words(self.model), *chain.from_iterable(sentences)]))
+        vectors = await self._batcher.run(self._without_context, words, [1] * len(words))
+        return _Index(uses, words, unit(np.stack(vectors)))
 
     @cached_property
-    def _alone(self) -> Engine:
-        """Words to their vectors (dim,) where no context is known."""
+    def _without_context(self) -> BatchFunction:
+        """The function from words to their context-free vectors (dim,)."""
         encoder = self.model.encoder
         if isinstance(encoder, ElmoEncoder):
-            return Engine(self.model.id, lambda words: list(encoder.embed_words(words)))
-        return Engine(self.model.id, lambda words: [array[0, 0] for array in encoder.embed([word] for word in words)])
+            return BatchFunction(self.model.id, lambda words: list(encoder.embed_words(words)))
+        return BatchFunction(
+            self.model.id, lambda words: [one[0, 0] for one in encoder.embed([word] for word in words)]
+        )
 
     @cached_property
-    def _table(self) -> Engine:
-        """Words and how many neighbours they want, to these."""
+    def _table_lookup(self) -> BatchFunction:
+        """The function from (word, top) to the nearest words in a table of static vectors."""
         encoder = self.model.encoder
         assert isinstance(encoder, StaticEncoder)
-        return Engine(
-            self.model.id, lambda asked: [encoder.nearest(word, top) if word in encoder else [] for word, top in asked]
+        return BatchFunction(
+            self.model.id, lambda pairs: [encoder.nearest(word, top) if word in encoder else [] for word, top in pairs]
         )
 
 
-def _common(model: ServedModel) -> list[str]:
-    """The commonest words that the language model knows, where there is one."""
+def _common_words(model: ServedModel) -> list[str]:
+    """The most frequent words of the language model's vocabulary; none without a language model."""
     if model.language_model is None:
         return []
     vocabulary = model.language_model.vocabulary
     special = {vocabulary.bos, vocabulary.eos, vocabulary.unk}
-    return [word for word in islice(vocabulary, _COMMON) if word not in special]
+    return [word for word in islice(vocabulary, _COMMON_WORDS) if word not in special]

@@ -1,1 +1,1 @@
-"""The HTTP layer: middleware, request and response bodies, error responses, schemas."""
+"""The HTTP side of the server: middleware, requests, responses, errors, their schema and the OpenAPI document."""

@@ -1,4 +1,4 @@
-"""What every request passes: the key, the count, the log, headers that keep browsers safe."""
+"""Access middleware around every request: key check, admission, metrics, access log, security headers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import logging
 from collections.abc import Iterator
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from polyseme.serving.engine.service import Service, Visit
-from polyseme.serving.http.errors import HttpError
-from polyseme.serving.http.requests import fault_as_json
+from polyseme.serving.engine.service import RequestLoad, Service
+from polyseme.serving.http.errors import HttpError, from_exception
 
 logger = logging.getLogger("polyseme.serving")
-_OPEN = {"/health", "/ready"}  # answered while draining, and without a key
-_PIECE = 1 << 16  # bytes that are sent at a time: the next ones when the client has taken these
+_ALWAYS_OPEN = {"/health", "/ready"}  # answered while draining, and without a key
+_CHUNK = 1 << 16  # bytes sent at a time; the next are sent when the client has received these
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -27,65 +25,66 @@ _HEADERS = {
 }
 
 
-class _SlowError(Exception):
-    """A client does not take its answer."""
+class _SlowClientError(Exception):
+    """A client does not receive its response in time."""
 
 
-class Door:
-    """An ASGI app around another. A log line holds a route, a status, a time and sizes: nothing that a user wrote."""
+class AccessMiddleware:
+    """ASGI middleware: checks access, counts and logs. A log line holds nothing that a user wrote."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
         self._key = service.settings.key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it here."""
+        """Pass a request to the app, or refuse it here."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visit = scope["visit"] = Visit()
-        begun, status = perf_counter(), 0
+        load = scope["load"] = RequestLoad()
+        start, status = perf_counter(), 0
 
-        async def send_on(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 self._add_headers(MutableHeaders(scope=message))
-            for piece in _pieces(message):
-                await self._send(send, piece)
+            for chunk in _chunks(message):
+                await self._send(send, chunk)
 
         try:
-            fault = self._refusal(scope)
-            await (fault_as_json(fault) if fault else self._app)(scope, receive, send_on)
-        except _SlowError:
+            refusal = self._refusal(scope)
+            await (refusal.response() if refusal else self._app)(scope, receive, send_counted)
+        except _SlowClientError:
             self._service.metrics.dropped.add(reason="slow")
         finally:
-            self._service.leave(visit, status == HTTPStatus.OK)
-            self._count(scope, status, visit.words, perf_counter() - begun)
+            self._service.leave(load, status == HTTPStatus.OK)
+            self._record(scope, status, load.words, perf_counter() - start)
 
     async def _send(self, send: Send, message: Message) -> None:
         try:
             await asyncio.wait_for(send(message), self._service.limits.send_seconds)
         except asyncio.TimeoutError:
-            raise _SlowError from None
+            raise _SlowClientError from None
 
     def _refusal(self, scope: Scope) -> HttpError | None:
         path = scope["path"]
-        if path in _OPEN:
+        if path in _ALWAYS_OPEN:
             return None
         if self._service.draining:
-            return HttpError(503, "draining", "the server is about to stop", headers={"Retry-After": "5"})
-        guarded = path.startswith("/v1/") or path == "/metrics"
-        if guarded and self._key is not None and not self._has_key(scope):
-            return HttpError(
-                401, "unauthorized", "show the key: Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"}
-            )
-        return self._service.admission.refusal() if path.startswith("/v1/") and scope["method"] == "POST" else None
+            return HttpError(503, "draining", "the server is shutting down", headers={"Retry-After": "5"})
+        needs_key = path.startswith("/v1/") or path == "/metrics"
+        if needs_key and self._key is not None and not self._has_key(scope):
+            message = "this server requires a key; send the header Authorization: Bearer KEY"
+            return HttpError(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})
+        computes = path.startswith("/v1/") and scope["method"] == "POST"
+        overloaded = self._service.admission.refusal() if computes else None
+        return from_exception(overloaded) if overloaded else None
 
     def _has_key(self, scope: Scope) -> bool:
-        scheme, _, shown = Headers(scope=scope).get("authorization", "").partition(" ")
+        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
         expected = (self._key or "").encode()
-        return scheme.lower() == "bearer" and hmac.compare_digest(shown.strip().encode("utf-8", "replace"), expected)
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode("utf-8", "replace"), expected)
 
     def _add_headers(self, headers: MutableHeaders) -> None:
         for name, value in _HEADERS.items():
@@ -93,26 +92,22 @@ class Door:
         if self._service.draining:
             headers["Connection"] = "close"
 
-    def _count(self, scope: Scope, status: int, words: int, seconds: float) -> None:
+    def _record(self, scope: Scope, status: int, words: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", None) or "other"
         metrics = self._service.metrics
         metrics.requests.add(route=route, status=str(status))
         metrics.seconds.observe(seconds)
-        about: dict[str, Any] = {
-            "route": route,
-            "status": status,
-            "words": words,
-            "milliseconds": round(1000 * seconds, 1),
-        }
-        logger.info("request", extra={"fields": about})
+        milliseconds = round(1000 * seconds, 1)
+        fields = {"route": route, "status": status, "words": words, "milliseconds": milliseconds}
+        logger.info("request", extra={"fields": fields})
 
 
-def _pieces(message: Message) -> Iterator[Message]:
-    """A long body in pieces, so that what a slow client has not taken waits here, and is counted."""
+def _chunks(message: Message) -> Iterator[Message]:
+    """Split a long body, so that what a slow client has not received waits here, where admission counts it."""
     body = message.get("body", b"")
-    if len(body) <= _PIECE:
+    if len(body) <= _CHUNK:
         yield message
         return
-    for begin in range(0, len(body), _PIECE):
-        more = message.get("more_body", False) or begin + _PIECE < len(body)
-        yield {**message, "body": body[begin : begin + _PIECE], "more_body": more}
+    for start in range(0, len(body), _CHUNK):
+        more = message.get("more_body", False) or start + _CHUNK < len(body)
+        yield {**message, "body": body[start : start + _CHUNK], "more_body": more}

@@ -1,4 +1,4 @@
-"""The OpenAPI document, with an example for every route."""
+"""The OpenAPI document of the server, with an example for every POST route."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from polyseme.serving.settings import Limits
 
 _BANKS = ["She sat on the bank of the river.", "He paid the money into the bank."]
 EXAMPLES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
-    "/v1/words": (schema.WordsAsked, {"text": _BANKS[0], "layers": "mean"}),
-    "/v1/embeddings": (schema.EmbeddingsAsked, {"input": _BANKS}),
-    "/v1/neighbours": (schema.NeighboursAsked, {"sentence": _BANKS[0], "position": 4, "top": 5}),
-    "/v1/compare": (schema.CompareAsked, {"sentences": _BANKS, "word": "bank", "layer": "all"}),
-    "/v1/predict": (schema.PredictAsked, {"sentence": _BANKS[0], "position": 4}),
-    "/v1/tag": (schema.TagsAsked, {"sentences": [["Paris", "is", "a", "city"]]}),
+    "/v1/words": (schema.WordsRequest, {"text": _BANKS[0], "layers": "mean"}),
+    "/v1/embeddings": (schema.EmbeddingsRequest, {"input": _BANKS}),
+    "/v1/neighbours": (schema.NeighboursRequest, {"sentence": _BANKS[0], "position": 4, "top": 5}),
+    "/v1/compare": (schema.CompareRequest, {"sentences": _BANKS, "word": "bank", "layer": "all"}),
+    "/v1/predict": (schema.PredictRequest, {"sentence": _BANKS[0], "position": 4}),
+    "/v1/tag": (schema.TagRequest, {"sentences": [["Paris", "is", "a", "city"]]}),
 }
-_FAULT = {
+_ERROR = {
     "type": "object",
     "required": ["error"],
     "properties": {
@@ -35,27 +35,27 @@ _FAULT = {
         }
     },
 }
-_FAULTS = {
+_ERRORS = {
     "401": "The key is missing or wrong.",
-    "404": "There is no such model, or it cannot do this.",
+    "404": "There is no such model, or it does not support this.",
     "408": "The request took too long to arrive.",
-    "413": "The request asks for more than is allowed; where says at which place.",
-    "415": "The request is no JSON.",
-    "422": "The request cannot be understood; where says at which place.",
-    "429": "The server is busy; Retry-After says for how many seconds.",
-    "503": "The server is about to stop.",
+    "413": "The request exceeds a limit; where gives the place.",
+    "415": "The request is not sent as JSON.",
+    "422": "The request is not valid; where gives the place.",
+    "429": "The server is busy; Retry-After gives the seconds to wait.",
+    "503": "The server is shutting down.",
 }
 
 
-def describe(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """What the server takes and gives, for programs to read."""
+def openapi_document(app: FastAPI, limits: Limits) -> dict[str, Any]:
+    """The OpenAPI document of an app, made once."""
     if app.openapi_schema:
         return app.openapi_schema
-    about = (
-        f"Word vectors in context. A request may have {limits.body_bytes:,} bytes, {limits.sentences:,} sentences and "
-        f"{limits.words:,} words, {limits.sentence_words:,} of them in a sentence."
+    description = (
+        f"Contextual word vectors. A request may have {limits.body_bytes:,} bytes, {limits.sentences:,} sentences and "
+        f"{limits.words:,} words, with at most {limits.sentence_words:,} words in a sentence."
     )
-    document = get_openapi(title=app.title, version=app.version, description=about, routes=app.routes)
+    document = get_openapi(title=app.title, version=app.version, description=description, routes=app.routes)
     for path, (kind, example) in EXAMPLES.items():
         operation = document["paths"][path]["post"]
         shape = kind.model_json_schema()
@@ -63,18 +63,18 @@ def describe(app: FastAPI, limits: Limits) -> dict[str, Any]:
             "required": True,
             "content": {"application/json": {"schema": shape, "example": example}},
         }
-        operation["responses"] = {"200": _found(path), **_faults()}
+        operation["responses"] = {"200": _success(path), **_error_responses()}
     app.openapi_schema = document
     return document
 
 
-def _found(path: str) -> dict[str, Any]:
+def _success(path: str) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
     if path == "/v1/words":
         content["application/octet-stream"] = {"schema": {"type": "string", "format": "binary"}}
-    return {"description": "What was asked for.", "content": content}
+    return {"description": "The requested result.", "content": content}
 
 
-def _faults() -> dict[str, Any]:
-    content = {"application/json": {"schema": _FAULT}}
-    return {status: {"description": text, "content": content} for status, text in _FAULTS.items()}
+def _error_responses() -> dict[str, Any]:
+    content = {"application/json": {"schema": _ERROR}}
+    return {status: {"description": text, "content": content} for status, text in _ERRORS.items()}

@@ -1,48 +1,56 @@
-"""The vectors of words as an answer: JSON, or a message of raw numbers."""
+"""HTTP responses: JSON, and the vectors of words as JSON or as a binary message."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from starlette.requests import Request
 from starlette.responses import Response
 
 from polyseme.embedding.binary import pack
-from polyseme.serving.engine.service import WordVectors, spans_of
-from polyseme.serving.http.requests import as_json
-from polyseme.serving.http.schema import WordsAsked
+from polyseme.serving.engine.catalogue import ServedModel
 
 BINARY = "application/octet-stream"
 
 
-async def as_answer(request: Request, asked: object, answer: Any) -> Response:  # noqa: ANN401 - what a service gives
-    """Whatever was found, in the form that was asked for."""
-    if not isinstance(answer, WordVectors) or not isinstance(asked, WordsAsked):
-        return as_json(answer)
-    preferred = request.headers.get("accept", "").split(",")[0].partition(";")[0].strip()
-    form = asked.format or ("float32" if preferred == BINARY else "json")
-    return await _as_json(answer) if form == "json" else _as_message(answer, form)
+class RequestSentences(NamedTuple):
+    """The sentences of a request, with the spans of their words if it was raw text."""
+
+    words: list[list[str]]
+    spans: list[list[tuple[int, int]]] | None
+
+    def describe(self, number: int) -> dict[str, Any]:
+        """The words and spans of one sentence, as responses show them."""
+        words = {"words": self.words[number]}
+        return words if self.spans is None else {**words, "spans": self.spans[number]}
 
 
-def _as_message(answer: WordVectors, dtype: str) -> Response:
-    """Raw numbers; the words come along if the server has split them."""
-    dim = answer.model.encoder.dim
-    layers = answer.vectors[0].shape[0] if answer.vectors else 0
-    more: dict[str, Any] = {"model": answer.model.id}
-    if answer.read.spans is not None:
-        more.update(words=answer.read.sentences, spans=answer.read.spans)
-    return Response(b"".join(pack(answer.vectors, dtype, layers, dim, **more)), media_type=BINARY)
+def json_response(payload: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:  # noqa: ANN401
+    """A JSON response; arrays of numbers become lists."""
+    body = orjson.dumps(payload, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Response(body, status, headers, "application/json")
 
 
-async def _as_json(answer: WordVectors) -> Response:
-    """Sentence after sentence, with a pause after each for the other requests."""
-    pieces = []
-    for number, (words, vectors) in enumerate(zip(answer.read.sentences, answer.vectors, strict=True)):
-        about = {"words": words, **spans_of(answer.read, number), "vectors": np.ascontiguousarray(vectors)}
-        pieces.append(orjson.dumps(about, option=orjson.OPT_SERIALIZE_NUMPY))
+def binary_vectors(
+    model: ServedModel, sentences: RequestSentences, vectors: Sequence[np.ndarray], dtype: str
+) -> Response:
+    """Word vectors as a binary message; it includes the words if the server has split raw text."""
+    layers = vectors[0].shape[0] if vectors else 0
+    header: dict[str, Any] = {"model": model.id}
+    if sentences.spans is not None:
+        header.update(words=sentences.words, spans=sentences.spans)
+    return Response(b"".join(pack(vectors, dtype, layers, model.encoder.dim, **header)), media_type=BINARY)
+
+
+async def json_vectors(model: ServedModel, sentences: RequestSentences, vectors: Sequence[np.ndarray]) -> Response:
+    """Word vectors as JSON, sentence by sentence, with a pause after each for the other requests."""
+    parts = []
+    for number, array in enumerate(vectors):
+        part = {**sentences.describe(number), "vectors": np.ascontiguousarray(array)}
+        parts.append(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY))
         await asyncio.sleep(0)
-    begin = b'{"model":' + orjson.dumps(answer.model.id) + b',"sentences":['
-    return Response(begin + b",".join(pieces) + b"]}", media_type="application/json")
+    start = b'{"model":' + orjson.dumps(model.id) + b',"sentences":['
+    return Response(start + b",".join(parts) + b"]}", media_type="application/json")

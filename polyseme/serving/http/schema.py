@@ -1,4 +1,4 @@
-"""What requests look like. The same classes check them and describe them in the OpenAPI document."""
+"""The schema of request bodies: pydantic models that validate them and describe them in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from polyseme.embedding.layers import LayerChoice, Mix
+from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
+from polyseme.serving.engine.service import Layers
 from polyseme.serving.http.errors import invalid
 
-Layers = LayerChoice | tuple[int, ...]  # a tuple: some layers, by number
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _SENTENCE = {"anyOf": [{"type": "string"}, _WORDS]}
 _NUMBER = {"type": "integer", "minimum": 0}
@@ -28,7 +28,7 @@ _LAYERS = {
 
 
 def _layers(value: object) -> Layers:
-    """``all``, ``mean``, a number, some numbers, or the weights of a mix."""
+    """Layers: ``all``, ``mean``, a number, several numbers, or the weights of a mix."""
     if value == "mean":
         return "average"
     if value == "all" or _is_number(value):
@@ -43,11 +43,13 @@ def _layers(value: object) -> Layers:
 def _mix(value: dict[str, Any]) -> Mix:
     weights, gamma = value.get("weights"), value.get("gamma", 1.0)
     if not isinstance(weights, list) or not all(map(_is_finite, [*weights, gamma])):
-        raise invalid("a mix is a list of weights, all finite numbers, and gamma, one more", ["layers", "weights"])
+        raise invalid(
+            "a mix needs weights, a list of finite numbers, and may have gamma, a finite number", ["layers", "weights"]
+        )
     try:
         return Mix(tuple(map(float, weights)), float(gamma))
     except (ConfigError, OverflowError):
-        raise invalid("a mix needs weights, and finite ones", ["layers", "weights"]) from None
+        raise invalid("a mix needs at least one weight, and all must be finite", ["layers", "weights"]) from None
 
 
 def _layer(value: object) -> str | int:
@@ -71,7 +73,7 @@ def _is_finite(value: object) -> bool:
 
 
 def _sentence(value: object) -> str | list[str]:
-    """Raw text, or words."""
+    """One sentence: raw text, or a list of words."""
     if isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value)):
         return value
     raise invalid("sentence should be a string or a list of words", ["sentence"])
@@ -91,10 +93,10 @@ def _sentences(value: object) -> list[str | list[str]]:
 def _inputs(value: object) -> list[str]:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts:
-        raise invalid("input should be a string, or a list of strings with one at least", ["input"])
+        raise invalid("input should be a string, or a list of at least one string", ["input"])
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise invalid(f"input {number} should be a string; tokens of other models are not taken", ["input", number])
+            raise invalid(f"input {number} should be a string; token ids are not supported", ["input", number])
     return texts
 
 
@@ -120,43 +122,38 @@ Inputs = Annotated[
         {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
     ),
 ]
-Model = Annotated[str | None, Field(description="Which model, as /v1/models names it; the first, if nothing is said.")]
-Position = Annotated[int, Field(ge=0, le=1 << 30, description="Which word of the sentence, from 0.")]
-Top = Annotated[int, Field(ge=1, le=100, description="How many.")]
+Model = Annotated[str | None, Field(description="The id of a model in /v1/models; the first one by default.")]
+Position = Annotated[int, Field(ge=0, le=1 << 30, description="The position of the word in the sentence, from 0.")]
+Top = Annotated[int, Field(ge=1, le=100, description="The number of results.")]
 
 
-class Asked(BaseModel):
-    """Any request."""
+class RequestBody(BaseModel):
+    """The body of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, hide_input_in_errors=True)
 
 
-class TextOrSentences(Asked):
-    """Raw text, which is split into sentences and words, or sentences that are lists of words: one of the two."""
+class TextOrSentences(RequestBody):
+    """Either raw text, which the server splits into sentences and words, or sentences as lists of words."""
 
     text: str | None = None
     sentences: list[list[str]] | None = None
 
-    def check_one(self) -> None:
-        """Refuse both, and neither."""
-        if (self.text is None) == (self.sentences is None):
-            raise invalid("give text or sentences, one of the two", [])
 
-
-class WordsAsked(TextOrSentences):
-    """Vectors for the words of sentences."""
+class WordsRequest(TextOrSentences):
+    """Get the vectors of the words in sentences."""
 
     model: Model = None
     layers: SomeLayers = "all"
     format: Literal["json", "float32", "float16"] | None = None
 
 
-class TagsAsked(TextOrSentences):
-    """Labels for the words of sentences."""
+class TagRequest(TextOrSentences):
+    """Label the words of sentences with the tagger."""
 
 
-class EmbeddingsAsked(BaseModel):
-    """One vector a text, in OpenAI's form; fields that it has and we have not are let pass."""
+class EmbeddingsRequest(BaseModel):
+    """Get one vector per text, in OpenAI's format; its fields that do not apply here are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
     input: Inputs
@@ -165,8 +162,8 @@ class EmbeddingsAsked(BaseModel):
     dimensions: int | None = None
 
 
-class NeighboursAsked(Asked):
-    """The uses and the words most like a word in its sentence."""
+class NeighboursRequest(RequestBody):
+    """Find the uses and the words most similar to a word in its sentence."""
 
     sentence: OneSentence
     position: Position
@@ -175,8 +172,8 @@ class NeighboursAsked(Asked):
     top: Top = 10
 
 
-class CompareAsked(Asked):
-    """One word in several sentences, or a word of each."""
+class CompareRequest(RequestBody):
+    """Compare the vectors of a word in several sentences, or of one word in each."""
 
     sentences: SomeSentences
     positions: list[Position] | None = None
@@ -185,8 +182,8 @@ class CompareAsked(Asked):
     layer: AnyLayer = "all"
 
 
-class PredictAsked(Asked):
-    """What a language model expected at a place."""
+class PredictRequest(RequestBody):
+    """Predict the words at a position with the language model."""
 
     sentence: OneSentence
     position: Position

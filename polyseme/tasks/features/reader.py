@@ -5,22 +5,28 @@ Shapes: B sentences, T words of the longest, U distinct words, C characters, L l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import tee
-from typing import Any, NamedTuple
+from itertools import chain, tee
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
-from polyseme.errors import ConfigError
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import ConfigError, InputError
 from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
-from polyseme.text.characters import ByteCharacters
+from polyseme.text.tokenizer import tokenize_words
+from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
+WORD_BUDGET = 2048  # words that are read at a time
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
 
 
 class Item(NamedTuple):
@@ -124,6 +130,41 @@ class Dataset:
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
         return self.reader.collate([Item(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)])
+
+
+def check_listed(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    """Refuse one bare string, and what is no list at all."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InputError(f"expected a list of texts or of word lists, not {texts!r:.60}; put a single one in a list")
+    return texts
+
+
+def as_word_lists(texts: Iterable[str | Sequence[str]]) -> Iterator[list[str]]:
+    """Tokenise raw strings, each to one list of words, and check word lists; both may come in one stream."""
+    return check_sentences(
+        list(chain.from_iterable(tokenize_words(text))) if isinstance(text, str) else text
+        for text in check_listed(texts)
+    )
+
+
+def answer_in_order(
+    things: Iterable[Thing],
+    size: Callable[[Thing], int],
+    answer: Callable[[list[Thing]], Sequence[Result]],
+    nothing: Result,
+) -> Iterator[Result]:
+    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
+
+    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
+        filled = [thing for thing in batch if size(thing)]
+        answers = iter(answer(filled) if filled else ())
+        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
+
+    def count(thing: Thing) -> int:
+        return size(thing) + 1
+
+    for window in windows(things, count, window_words(WORD_BUDGET)):
+        yield from compute_in_order(window, count, WORD_BUDGET, begin)
 
 
 def _pad(arrays: Sequence[np.ndarray], steps: int) -> Tensor:

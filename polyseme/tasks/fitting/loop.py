@@ -7,7 +7,9 @@ and its number and on nothing else, so a run that was interrupted and goes on en
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -16,10 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.errors import ConfigError
-from polyseme.tasks.fitting.averaging import Average
-from polyseme.tasks.fitting.checkpoint import Checkpoint, Progress
-from polyseme.tasks.fitting.processor import quick_on_cpu
+from polyseme.tasks.fitting.checkpoint import Average, Checkpoint, Progress
 from polyseme.tasks.fitting.settings import check_range
+
+_ARM = platform.machine().lower() in ("aarch64", "arm64")
 
 
 @dataclass(frozen=True)
@@ -242,3 +244,15 @@ def _unfreeze(layers: Sequence[Sequence[nn.Parameter]], epoch: int | None) -> No
     for below_top, layer in enumerate(reversed(layers)):
         for weight in layer:
             weight.requires_grad_(epoch is None or below_top < epoch - 1)
+
+
+@contextmanager
+def quick_on_cpu() -> Iterator[None]:
+    """On an ARM processor, keep oneDNN out: torch's LSTM and its gradient are 1.6 times as fast without it there."""
+    before = torch.backends.mkldnn.enabled
+    if _ARM:
+        torch.backends.mkldnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.enabled = before

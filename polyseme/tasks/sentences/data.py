@@ -6,41 +6,36 @@ examples is `Inputs` of all first sentences and then all second ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader
+from polyseme.tasks.features.reader import Inputs, Item, Reader, as_word_lists
 
-WORD_BUDGET = 2048  # words that are read at a time
 Example = tuple[list[str], ...]
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
 
 
-def check_single(sentences: Iterable[Sequence[str]]) -> Iterator[Example]:
-    """Sentences as examples, or a sentence about what is wrong."""
-    return ((words,) for words in check_sentences(sentences))
+def check_single(texts: Iterable[str | Sequence[str]]) -> Iterator[Example]:
+    """Raw strings or word lists as examples of one sentence each."""
+    return ((words,) for words in as_word_lists(texts))
 
 
-def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Example]:
-    """Pairs of sentences as examples, or a sentence about what is wrong."""
+def check_pairs(pairs: Iterable[Any]) -> Iterator[Example]:
+    """Pairs of raw strings or word lists as examples of two sentences each."""
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InputError(f"pairs should be two lists of words each, not {pairs!r:.60}")
+        raise InputError(f"a list of pairs of texts or word lists was expected, not {pairs!r:.60}")
     return (_check_pair(pair, number) for number, pair in enumerate(pairs))
 
 
-def _check_pair(pair: Sequence[Sequence[str]], number: int) -> Example:
-    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputError(f"pair {number} should be two lists of words, not {pair!r:.60}")
+def _check_pair(pair: Any, number: int) -> Example:  # noqa: ANN401 - a list, a tuple, a row of an array
+    if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+        raise InputError(f"pair {number} should be two texts or two lists of words, not {pair!r:.60}")
     try:
-        return tuple(check_sentences(pair))
+        return tuple(as_word_lists(pair))
     except InputError as error:
         raise InputError(f"pair {number}: {error}") from error
 
@@ -98,23 +93,3 @@ def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> 
     """Examples with the vectors of their sentences, in order; memory is constant."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)
-
-
-def answer_in_order(
-    things: Iterable[Thing],
-    size: Callable[[Thing], int],
-    answer: Callable[[list[Thing]], Sequence[Result]],
-    nothing: Result,
-) -> Iterator[Result]:
-    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
-
-    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
-        filled = [thing for thing in batch if size(thing)]
-        answers = iter(answer(filled) if filled else ())
-        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
-
-    def count(thing: Thing) -> int:
-        return size(thing) + 1
-
-    for window in windows(things, count, window_words(WORD_BUDGET)):
-        yield from compute_in_order(window, count, WORD_BUDGET, begin)

@@ -1,7 +1,7 @@
 """What is to be said of a sentence or a pair: one of some labels, or a number.
 
-A goal turns answers into what a network learns from, what a network gives into answers, and compares answers. Of what
-says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
+A target turns answers into what a network learns from, what a network gives into answers, and compares answers. Of
+what says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
 
 Shapes: B examples, K numbers that the network gives for each.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,15 @@ class Classes:
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
+
+    @classmethod
+    def read(cls, answers: Iterable[Any], which: str) -> list[str]:
+        """The labels of a set as strings; none may be missing."""
+        labels = list(answers)
+        missing = next((n for n, label in enumerate(labels) if label is None or label != label), None)
+        if missing is not None:
+            raise InputError(f"the {which} set's example {missing} has no label")
+        return [str(label) for label in labels]
 
     @classmethod
     def learn(cls, labels: Sequence[str]) -> Classes:
@@ -122,6 +131,19 @@ class Scale:
     size = 1
 
     @classmethod
+    def read(cls, answers: Iterable[Any], which: str) -> list[float]:
+        """The numbers of a set; each must be one."""
+        numbers: list[float] = []
+        for number, answer in enumerate(answers):
+            try:
+                numbers.append(float(answer))
+            except (TypeError, ValueError):
+                numbers.append(math.nan)
+            if not math.isfinite(numbers[-1]):
+                raise InputError(f"the {which} set's example {number} should have a number, not {answer!r:.40}")
+        return numbers
+
+    @classmethod
     def learn(cls, numbers: Sequence[float]) -> Scale:
         """The numbers of a training set."""
         if not numbers:
@@ -164,25 +186,4 @@ class Scale:
         return score_numbers(gold, predicted)
 
 
-Goal = Classes | Scale
-
-
-def as_labels(answers: Sequence[Any], which: str) -> list[str]:
-    """Labels of a set as strings; none may be missing."""
-    missing = next((number for number, answer in enumerate(answers) if answer is None), None)
-    if missing is not None:
-        raise InputError(f"the {which} set's example {missing} has no label")
-    return [str(answer) for answer in answers]
-
-
-def as_numbers(answers: Sequence[Any], which: str) -> list[float]:
-    """Numbers of a set; each must be one."""
-    numbers = []
-    for number, answer in enumerate(answers):
-        try:
-            numbers.append(float(answer))
-        except (TypeError, ValueError):
-            numbers.append(math.nan)
-        if not math.isfinite(numbers[-1]):
-            raise InputError(f"the {which} set's example {number} should have a number, not {answer!r:.40}")
-    return numbers
+Target = Classes | Scale

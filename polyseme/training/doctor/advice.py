@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from polyseme.training.doctor.examine import LONG_SENTENCE, MIXED, NO_LETTERS, SPELLING_LIMIT
-from polyseme.training.doctor.report import Facts
+from polyseme.training.doctor.statistics import TextStatistics
 
 # From so many running words on: a preset, and the largest vocabulary that is worth its softmax.
 PRESETS = ((500e6, "original", 800_000), (100e6, "medium", 200_000), (20e6, "small", 100_000), (0, "tiny", 30_000))
@@ -38,7 +38,7 @@ class Advice:
     warnings: tuple[str, ...]
 
 
-def advise(facts: Facts, tokens_per_second: Callable[[str], float] | None = None) -> Advice:
+def advise(facts: TextStatistics, tokens_per_second: Callable[[str], float] | None = None) -> Advice:
     """More words feed a larger model, and need fewer rounds.
 
     Args:
@@ -56,7 +56,7 @@ def advise(facts: Facts, tokens_per_second: Callable[[str], float] | None = None
     return Advice(preset, vocabulary, facts.coverage[vocabulary], epochs, seconds, tuple(remarks))
 
 
-def _about_amount(facts: Facts) -> Iterator[str]:
+def _about_amount(facts: TextStatistics) -> Iterator[str]:
     if facts.words < 1_000_000:
         yield f"{facts.words:,} words are few: the model will know common words only. A few million make a usable one."
     if facts.documents == 1 and facts.lines >= 1_000:
@@ -68,7 +68,7 @@ def _about_amount(facts: Facts) -> Iterator[str]:
         )
 
 
-def _about_reading(facts: Facts) -> Iterator[str]:
+def _about_reading(facts: TextStatistics) -> Iterator[str]:
     spaced, glued = (facts.signs.get(sign, 0) / facts.lines for sign in ("spaced", "glued"))
     unspaced = sum(facts.scripts.get(script, 0) for script in WITHOUT_SPACES) / facts.words
     if not facts.tokenized and spaced > 0.3:
@@ -87,7 +87,7 @@ def _about_reading(facts: Facts) -> Iterator[str]:
         )
 
 
-def _about_words(facts: Facts) -> Iterator[str]:
+def _about_words(facts: TextStatistics) -> Iterator[str]:
     first, *others = [script for script in facts.scripts if script not in (NO_LETTERS, MIXED)] or [""]
     shares = {script: facts.scripts[script] / facts.words for script in others if {first, script} - {*TOGETHER}}
     if notable := [f"{script} ({_percent(share)})" for script, share in shares.items() if share > 0.05]:
@@ -119,7 +119,7 @@ _SIGNS = (
 )
 
 
-def _about_lines(facts: Facts) -> Iterator[str]:
+def _about_lines(facts: TextStatistics) -> Iterator[str]:
     for sign, share, what in _SIGNS:
         found = facts.signs.get(sign, 0)
         if found > share * facts.lines:

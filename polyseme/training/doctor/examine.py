@@ -1,4 +1,4 @@
-"""What a worker process finds in a piece of text, for `polyseme.training.doctor.report`. Imports no torch."""
+"""What a worker process finds in a chunk of text, for `polyseme.training.doctor.statistics`. Imports no torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.text.corpus import split_lines
-from polyseme.training.shards.units import Piece
+from polyseme.training.shards.sources import TextChunk
 
 SPELLING_LIMIT = 48  # bytes of a word that a model reads, as published; begin and end come on top
 LONG_SENTENCE = 400  # words; training cuts longer ones
@@ -38,8 +38,8 @@ _LOOKS = {
 _ANCHORED = {"tables"}
 
 
-class Examined(NamedTuple):
-    """A piece of text in figures.
+class ChunkStatistics(NamedTuple):
+    """A chunk of text in figures.
 
     Attributes:
         words: The distinct words, joined by newlines.
@@ -58,13 +58,13 @@ class Examined(NamedTuple):
     longest: int
 
 
-def examine_piece(piece: Piece, tokenized: bool) -> Examined:
-    """Look at a piece of text."""
+def examine_chunk(chunk: TextChunk, tokenized: bool) -> ChunkStatistics:
+    """Look at a chunk of text."""
     words: Counter[str] = Counter()
-    amounts: Counter[str] = Counter(bytes=piece.size, documents=sum(piece.begins))
+    amounts: Counter[str] = Counter(bytes=chunk.size, documents=sum(chunk.begins))
     hashes: list[bytes] = []
     longest = 0
-    for text in piece.texts:
+    for text in chunk.texts:
         lines = text.split("\n")
         lengths = []
         for sentence in split_lines(lines, raw=not tokenized):
@@ -81,7 +81,7 @@ def examine_piece(piece: Piece, tokenized: bool) -> Examined:
     amounts["words"] += int(counts.sum())
     amounts.update(_cropped(words.items()))
     line_hashes = np.frombuffer(b"".join(hashes), np.uint64)
-    return Examined("\n".join(words), counts, line_hashes, amounts, count_scripts(words.items()), longest)
+    return ChunkStatistics("\n".join(words), counts, line_hashes, amounts, count_scripts(words.items()), longest)
 
 
 def look_at(lines: Iterable[str]) -> Counter[str]:

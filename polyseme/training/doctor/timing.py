@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from polyseme.training.loop.initial import new_student
+from polyseme.training.loop.initial import new_model
 from polyseme.training.loop.trainer import Trainer
 from polyseme.training.settings import preset
 from polyseme.training.shards.prepare import PrepareSettings, prepare
@@ -32,7 +32,7 @@ def tokens_per_second(size: str, device: str = "cpu") -> float:
         for _ in prepare(text, Path(folder, "shards"), PrepareSettings(tokenized=True, held_out=0.0), workers=1):
             pass
         shards = Shards.open(Path(folder, "shards"))
-        trainer = Trainer(new_student(settings, shards), shards, settings.loss, settings.training, torch.device(device))
+        trainer = Trainer(new_model(settings, shards), shards, settings.loss, settings.training, torch.device(device))
         trainer.take_step()
         begun = time.perf_counter()
         for _ in range(STEPS):

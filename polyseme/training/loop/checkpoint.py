@@ -13,22 +13,21 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import replacing_folder
-from polyseme.formats.json_file import read_json
+from polyseme.files import atomic_folder, read_json
 
 VERSION = 1
 
 
-class Checkpoint(NamedTuple):
+class TrainingCheckpoint(NamedTuple):
     """Tensors by name, and plain facts."""
 
     tensors: Mapping[str, Tensor]
     facts: Mapping[str, Any]
 
 
-def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
+def save_checkpoint(checkpoint: TrainingCheckpoint, folder: Path) -> None:
     """Replace the folder; a run that is killed meanwhile finds the old one."""
-    with replacing_folder(folder) as place:
+    with atomic_folder(folder) as place:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
         try:
             save_file(tensors, place / "tensors.safetensors")
@@ -38,13 +37,13 @@ def save_checkpoint(checkpoint: Checkpoint, folder: Path) -> None:
         (place / "facts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
-def load_checkpoint(folder: Path) -> Checkpoint:
+def load_checkpoint(folder: Path) -> TrainingCheckpoint:
     """Read it back."""
     facts = read_json(folder / "facts.json")
     if facts.get("version") != VERSION:
         raise FormatError(f"{folder} is a checkpoint of version {facts.get('version')!r}; this is polyseme's {VERSION}")
     try:
-        return Checkpoint(load_file(folder / "tensors.safetensors"), facts)
+        return TrainingCheckpoint(load_file(folder / "tensors.safetensors"), facts)
     except (SafetensorError, OSError) as error:
         raise FormatError(f"{folder} cannot be read: {error}; remove it to begin anew") from error
 

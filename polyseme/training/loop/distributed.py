@@ -16,14 +16,14 @@ from polyseme.errors import ConfigError, TrainingError
 
 
 @dataclass(frozen=True)
-class Processes:
+class ProcessGroup:
     """This process among all of them. One alone needs no torchrun and starts nothing."""
 
     rank: int = 0
     count: int = 1
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this is the process that writes files and speaks."""
         return self.rank == 0
 
@@ -83,11 +83,11 @@ def is_leader() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def join_processes(name: str) -> tuple[Processes, torch.device]:
+def join_process_group(name: str) -> tuple[ProcessGroup, torch.device]:
     """Join the processes that torchrun started, if it did; and the device of this one."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
-        return Processes(), _usable(name)
+        return ProcessGroup(), _usable(name)
     on_gpus = name.startswith("cuda")
     device = _usable(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
     if on_gpus:
@@ -95,10 +95,10 @@ def join_processes(name: str) -> tuple[Processes, torch.device]:
     if not dist.is_initialized():
         patience = timedelta(hours=12)  # the leader prepares the text and evaluates; the others wait
         dist.init_process_group("nccl" if on_gpus else "gloo", timeout=patience)
-    return Processes(dist.get_rank(), dist.get_world_size()), device
+    return ProcessGroup(dist.get_rank(), dist.get_world_size()), device
 
 
-def leave_processes() -> None:
+def leave_process_group() -> None:
     """Part from the others."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()

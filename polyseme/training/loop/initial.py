@@ -17,9 +17,8 @@ from polyseme.lm import LanguageModel
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, Softmax, SoftmaxConfig, build_softmax
-from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import RESERVED, Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, Characters, DictionaryCharacters, WordEncoder
 from polyseme.training.loop.windows import DIRECTIONS
 from polyseme.training.settings import LossSettings, TrainSettings
 from polyseme.training.shards.store import Shards
@@ -29,7 +28,7 @@ MOST_CHARACTERS = 8000
 
 
 @dataclass
-class Student:
+class TrainableModel:
     """A biLM, its head, and the words that they read and predict."""
 
     bilm: BiLM
@@ -48,7 +47,7 @@ class Student:
         return StoredModel(self.bilm.config, self.bilm.state_dict(), self.words, "polyseme training"), head
 
 
-def new_student(settings: TrainSettings, shards: Shards) -> Student:
+def new_model(settings: TrainSettings, shards: Shards) -> TrainableModel:
     """One that knows nothing yet but how often words occur."""
     torch.manual_seed(settings.training.seed)
     vocabulary, counts = _new_vocabulary(settings.loss, shards)
@@ -63,10 +62,12 @@ def new_student(settings: TrainSettings, shards: Shards) -> Student:
     shape = replace(settings.model.input, characters=replace(characters, num_characters=spelling.size))
     bilm = BiLM(replace(settings.model, input=shape))
     head = _new_head(settings.loss, settings.model, counts)
-    return Student(bilm, head, WordEncoder(spelling), vocabulary, counts)
+    return TrainableModel(bilm, head, WordEncoder(spelling), vocabulary, counts)
 
 
-def taken_over(stored: StoredModel, path: Path, settings: TrainSettings, shards: Shards, extend: bool) -> Student:
+def warm_start(
+    stored: StoredModel, path: Path, settings: TrainSettings, shards: Shards, extend: bool
+) -> TrainableModel:
     """One that goes on from a model, with its words or with those of the new text beside them.
 
     A model without a head, as all published ones are, gets a new one.
@@ -79,7 +80,7 @@ def taken_over(stored: StoredModel, path: Path, settings: TrainSettings, shards:
         if extend:
             raise ConfigError(f"{path} predicts no words yet, so all are new; leave out --extend-vocabulary")
         vocabulary, counts = _new_vocabulary(loss, shards)
-        return Student(stored.build(), _new_head(loss, stored.config, counts), stored.words, vocabulary, counts)
+        return TrainableModel(stored.build(), _new_head(loss, stored.config, counts), stored.words, vocabulary, counts)
     softmax = open_softmax(path)
     head, vocabulary = softmax.build(), softmax.vocabulary
     if loss.kind == "adaptive" and isinstance(head, Softmax):
@@ -91,10 +92,10 @@ def taken_over(stored: StoredModel, path: Path, settings: TrainSettings, shards:
     counts = torch.tensor([known.get(word, 0) for word in vocabulary])
     counts[vocabulary.id(vocabulary.bos)] = counts[vocabulary.id(vocabulary.eos)] = shards.num_sentences
     counts[vocabulary.id(vocabulary.unk)] = max(0, shards.num_tokens - int(counts.sum()))
-    return Student(stored.build(), head, stored.words, vocabulary, counts)
+    return TrainableModel(stored.build(), head, stored.words, vocabulary, counts)
 
 
-def spelling_of(stored: StoredModel) -> Literal["bytes", "code points"]:
+def characters_of(stored: StoredModel) -> Literal["bytes", "code points"]:
     """What a model spells words by."""
     return "code points" if isinstance(stored.words.characters, DictionaryCharacters) else "bytes"
 

@@ -7,7 +7,9 @@ each is worked through by itself, forward and back, side by side.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +18,16 @@ from polyseme.kernels.reference import LstmState
 from polyseme.model.bilm import BiLM
 from polyseme.model.reading import initial_state, read
 from polyseme.model.softmax import Head
-from polyseme.training.loop.directions import Lanes
 from polyseme.training.loop.losses import Loss
-from polyseme.training.loop.windows import DIRECTIONS, Window, mixed
+from polyseme.training.loop.windows import DIRECTIONS, Window, mix_seeds
+
+Result = TypeVar("Result")
 
 # Gradients of single words are tiny. A GPU's LSTM computes in float16 in both cases, where they must not vanish.
 SCALES = {"float16": 1 / 16, "bfloat16": 1 / 16}
 
 
-class Learned(NamedTuple):
+class WindowResult(NamedTuple):
     """What came of a window."""
 
     loss: Tensor  # () mean loss of a prediction, in nats
@@ -47,15 +50,17 @@ class Learner:
         self._dropout, self._precision = dropout, precision
         self.parameters: list[nn.Parameter] = [*bilm.parameters(), *head.parameters()]
         device = self.parameters[0].device
-        self._lanes = Lanes(device)
+        self._directions = DirectionRunner(device)
         # Both directions add to the head's gradient, and its products fill a GPU by themselves.
-        self._judging_lanes = self._lanes.in_turn if device.type == "cuda" else self._lanes.run
+        self._run_losses = self._directions.run_in_turn if device.type == "cuda" else self._directions.run
 
     def initial_states(self, rows: int) -> list[LstmState]:
         """Nothing read yet."""
         return [initial_state(self.bilm, rows) for _ in range(DIRECTIONS)]
 
-    def learn(self, window: Window, states: Sequence[LstmState], predictions: int, seed: int) -> Learned:
+    def compute_gradients(
+        self, window: Window, states: Sequence[LstmState], predictions: int, seed: int
+    ) -> WindowResult:
         """Leave the gradient of the mean loss in ``.grad`` of every weight.
 
         Args:
@@ -73,7 +78,7 @@ class Learner:
         inputs = [leaves[way % len(leaves)][window.places[way]].requires_grad_() for way in range(DIRECTIONS)]
 
         def reading(way: int) -> tuple[Tensor, LstmState]:
-            drop = self._dropping(mixed(seed, way), inputs[way].device)
+            drop = self._dropping(mix_seeds(seed, way), inputs[way].device)
             with self._reduced():
                 return read(self.bilm, way, inputs[way], _kept(states[way], window.keep[way]), drop)
 
@@ -84,10 +89,10 @@ class Learner:
             assert top.grad is not None
             return loss.detach(), top.grad
 
-        tops, after = zip(*self._lanes.run(reading), strict=True)
-        losses, changes = zip(*self._judging_lanes(judging), strict=True)
+        tops, after = zip(*self._directions.run(reading), strict=True)
+        losses, changes = zip(*self._run_losses(judging), strict=True)
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # float32 is float32, on the way back too
-            self._lanes.run(lambda way: tops[way].backward(changes[way]))
+            self._directions.run(lambda way: tops[way].backward(changes[way]))
         for number, part in enumerate(vectors):
             change = torch.zeros_like(part, dtype=torch.float32)
             for way in range(number, DIRECTIONS, len(vectors)):
@@ -98,7 +103,7 @@ class Learner:
         if scale * predictions != 1:
             for gradient in self.gradients():
                 gradient.mul_(1 / (scale * predictions))
-        return Learned(torch.stack(losses).sum() / predictions, list(after))
+        return WindowResult(torch.stack(losses).sum() / predictions, list(after))
 
     def gradients(self) -> list[Tensor]:
         """Those of the last window, in the order of the weights."""
@@ -115,6 +120,48 @@ class Learner:
         generator = torch.Generator(device).manual_seed(seed)
         kept = 1 - self._dropout
         return lambda vectors: vectors * torch.empty_like(vectors).bernoulli_(kept, generator=generator).div_(kept)
+
+
+class DirectionRunner:
+    """Work for each direction. Whoever asks goes on when all of it is done, or on a GPU, is under way."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def run(self, work: Callable[[int], Result]) -> list[Result]:
+        """What each direction's work gave; the work of one must not touch what the other's writes."""
+        if self._device.type == "cuda":
+            return self._on_streams(work)
+        threads = torch.get_num_threads()
+        if threads < DIRECTIONS:
+            return self.run_in_turn(work)
+        torch.set_num_threads(threads // DIRECTIONS)  # of each direction
+        try:
+            return list(self._pool.map(work, range(DIRECTIONS)))
+        finally:
+            torch.set_num_threads(threads)
+
+    def run_in_turn(self, work: Callable[[int], Result]) -> list[Result]:
+        """One after the other."""
+        return [work(direction) for direction in range(DIRECTIONS)]
+
+    def _on_streams(self, work: Callable[[int], Result]) -> list[Result]:
+        here, results = torch.cuda.current_stream(self._device), []
+        for direction, stream in enumerate(self._streams):
+            stream.wait_stream(here)
+            with torch.cuda.stream(stream):
+                results.append(work(direction))
+        for stream in self._streams:
+            here.wait_stream(stream)
+        return results
+
+    @cached_property
+    def _streams(self) -> list[torch.cuda.Stream]:
+        return [torch.cuda.Stream(self._device) for _ in range(DIRECTIONS)]
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(DIRECTIONS, thread_name_prefix="polyseme")
 
 
 def _kept(state: LstmState, keep: Tensor) -> LstmState:

@@ -18,8 +18,8 @@ from polyseme.model.softmax import AdaptiveSoftmax, Softmax
 from polyseme.training.loop.sampling import Sampler, log_uniform, unigram
 from polyseme.training.settings import LossSettings
 
-PIECE = 1 << 22  # scores that are held at a time on a CPU
-GPU_PIECE = 1 << 30
+CPU_BLOCK = 1 << 22  # scores that are held at a time on a CPU
+GPU_BLOCK = 1 << 30
 SPARE = 4096
 
 
@@ -127,7 +127,7 @@ class _CrossEntropy(torch.autograd.Function):
         hidden_change = torch.empty_like(hidden)
         weight_change, bias_change = torch.zeros_like(scored, dtype=torch.float32), torch.zeros_like(offsets)
         target_weight, target_change = weight[targets].to(hidden.dtype), torch.empty_like(total.expand(len(targets)))
-        rows = max(1, (GPU_PIECE if hidden.is_cuda else PIECE) // len(scored))
+        rows = max(1, (GPU_BLOCK if hidden.is_cuda else CPU_BLOCK) // len(scored))
         for first in range(0, len(hidden), rows):
             part = slice(first, first + rows)
             ahead, own = hidden[part], target_weight[part]
@@ -189,7 +189,7 @@ class _CrossEntropyOnGpu(torch.autograd.Function):
         total = weight.new_zeros(())
         hidden_change, alone = torch.empty_like(hidden), torch.empty_like(targets, dtype=torch.float32)
         weight_change, bias_change = torch.zeros_like(scored), torch.zeros_like(offsets)
-        rows = max(1, GPU_PIECE // len(scored))
+        rows = max(1, GPU_BLOCK // len(scored))
         for first in range(0, len(hidden), rows):
             part = slice(first, first + rows)
             ahead, own = hidden[part], weight[targets[part]]

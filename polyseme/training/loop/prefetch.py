@@ -28,7 +28,7 @@ class _Made(NamedTuple):
     event: torch.cuda.Event
 
 
-class WindowsAhead:
+class PrefetchedWindows:
     """`Windows` for a GPU: the same windows, and positions are those of what was taken, not of what was made."""
 
     def __init__(self, windows: Windows, device: torch.device) -> None:

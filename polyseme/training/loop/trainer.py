@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from polyseme.errors import FormatError, TrainingError
 from polyseme.kernels.reference import LstmState
-from polyseme.training.loop.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from polyseme.training.loop.distributed import Processes
-from polyseme.training.loop.initial import Student
+from polyseme.training.loop.checkpoint import TrainingCheckpoint, optimizer_tensors, restore_optimizer
+from polyseme.training.loop.distributed import ProcessGroup
+from polyseme.training.loop.initial import TrainableModel
 from polyseme.training.loop.learner import Learner
 from polyseme.training.loop.losses import make_loss
-from polyseme.training.loop.prefetch import WindowsAhead
-from polyseme.training.loop.schedule import learning_rate, make_optimizer
-from polyseme.training.loop.windows import DIRECTIONS, Windows, mixed
+from polyseme.training.loop.prefetch import PrefetchedWindows
+from polyseme.training.loop.windows import DIRECTIONS, Windows, mix_seeds
 from polyseme.training.settings import LoopSettings, LossSettings
 from polyseme.training.shards.store import Shards
 
 CHECKED = 32  # steps between two looks at a GPU; to look is to wait for it
 
 
-class Found(NamedTuple):
+class StepTensors(NamedTuple):
     """What came of a step, where it was computed: whoever reads a number waits for it."""
 
     loss: Tensor
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class StepReport:
     """A step."""
 
     step: int  # steps taken so far
@@ -45,7 +45,7 @@ class Report:
     tokens: int  # predicted so far, in each direction
     rate: float  # of learning
     seconds: float  # of this step; on a GPU, until it was under way
-    _found: Found = field(repr=False)
+    _found: StepTensors = field(repr=False)
 
     @property
     def loss(self) -> float:
@@ -64,40 +64,40 @@ class Report:
 
 
 class Trainer:
-    """A student, a text, and where they stand."""
+    """A model, a text, and where they stand."""
 
     def __init__(
         self,
-        student: Student,
+        model: TrainableModel,
         shards: Shards,
         loss: LossSettings,
         loop: LoopSettings,
         device: torch.device,
-        processes: Processes = Processes(),  # noqa: B008 - frozen
+        processes: ProcessGroup = ProcessGroup(),  # noqa: B008 - frozen
     ) -> None:
-        self.student, self.loop, self.processes = student, loop, processes
-        student.bilm.to(device).train()
-        student.head.to(device).train()
-        measure = make_loss(loss, student.head, student.counts)
-        self._learner = Learner(student.bilm, student.head, measure, loop.dropout, loop.precision)
+        self.model, self.loop, self.processes = model, loop, processes
+        model.bilm.to(device).train()
+        model.head.to(device).train()
+        measure = make_loss(loss, model.head, model.counts)
+        self._learner = Learner(model.bilm, model.head, measure, loop.dropout, loop.precision)
         self._optimizer = make_optimizer(loop, self._learner.parameters)
-        windows = Windows(shards, student.words, student.vocabulary, loop, processes, device)
-        self._windows = WindowsAhead(windows, device) if device.type == "cuda" else windows
+        windows = Windows(shards, model.words, model.vocabulary, loop, processes, device)
+        self._windows = PrefetchedWindows(windows, device) if device.type == "cuda" else windows
         self._rows = processes.share(loop.rows)
         self._states = self._learner.initial_states(self._rows.stop - self._rows.start)
         self.steps = loop.steps or max(1, round(loop.epochs * self._windows.windows_per_epoch))
         self.step = 0
         self._skipped, self._in_a_row = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
 
-    def take_step(self) -> Report:
+    def take_step(self) -> StepReport:
         """Read a window and learn from it."""
         begun = time.perf_counter()
         loop = self.loop
-        self._learner.loss.draw(random.Random(mixed(loop.seed, self.step, 4)).random())
+        self._learner.loss.draw(random.Random(mix_seeds(loop.seed, self.step, 4)).random())
         window = self._windows.step(self.step)
         predictions = DIRECTIONS * loop.rows * loop.window
-        seed = mixed(loop.seed, self.step, 3, self.processes.rank)
-        learned = self._learner.learn(window, self._states, predictions, seed)
+        seed = mix_seeds(loop.seed, self.step, 3, self.processes.rank)
+        learned = self._learner.compute_gradients(window, self._states, predictions, seed)
         self._states = learned.states
         loss, rate = learned.loss, learning_rate(loop, self.step, self.steps)
         self.processes.sum([*self.gradients(), loss])
@@ -105,8 +105,8 @@ class Trainer:
         self.step += 1
         tokens = self.step * loop.rows * loop.window
         seconds = time.perf_counter() - begun
-        found = Found(loss, norm, self._skipped)
-        return Report(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, found)
+        found = StepTensors(loss, norm, self._skipped)
+        return StepReport(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, found)
 
     @property
     def skipped(self) -> int:
@@ -117,11 +117,11 @@ class Trainer:
         """Those of the last step, in the order of the weights."""
         return self._learner.gradients()
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> TrainingCheckpoint:
         """Everything that going on needs; all processes must ask at the same step."""
         position, places = self._windows.position()
-        tensors = {f"bilm.{name}": tensor for name, tensor in self.student.bilm.state_dict().items()}
-        tensors |= {f"head.{name}": tensor for name, tensor in self.student.head.state_dict().items()}
+        tensors = {f"bilm.{name}": tensor for name, tensor in self.model.bilm.state_dict().items()}
+        tensors |= {f"head.{name}": tensor for name, tensor in self.model.head.state_dict().items()}
         tensors |= optimizer_tensors(self._optimizer)
         rows = {f"place.{name}": tensor for name, tensor in places.items()}
         for direction, state in enumerate(self._states):
@@ -129,13 +129,13 @@ class Trainer:
         tensors |= {name: self.processes.gather(tensor, dim=1) for name, tensor in rows.items()}
         counts = {"step": self.step, "skipped": int(self._skipped), "in_a_row": int(self._in_a_row)}
         facts = {**counts, "position": position}
-        return Checkpoint(tensors, facts)
+        return TrainingCheckpoint(tensors, facts)
 
-    def restore(self, checkpoint: Checkpoint) -> None:
+    def restore(self, checkpoint: TrainingCheckpoint) -> None:
         """Go on from there as if nothing had happened."""
         tensors, facts = checkpoint
         try:
-            for name, module in (("bilm", self.student.bilm), ("head", self.student.head)):
+            for name, module in (("bilm", self.model.bilm), ("head", self.model.head)):
                 module.load_state_dict(_below(tensors, f"{name}."))
             restore_optimizer(self._optimizer, tensors)
             self._windows.restore(facts["position"], _below(tensors, "place."))
@@ -176,6 +176,23 @@ class Trainer:
                 f"{int(self._in_a_row)} steps in a row had no finite gradient (the last was step {self.step + 1}); "
                 "lower training.learning_rate or training.clip"
             )
+
+
+def learning_rate(settings: LoopSettings, step: int, steps: int) -> float:
+    """The rate of a step (from 0) of a run of so many: up in a line, then down as the settings say."""
+    warm_up = round(settings.warm_up * steps)
+    if step < warm_up:
+        return settings.learning_rate * (step + 1) / warm_up
+    gone = (step - warm_up) / max(1, steps - warm_up)
+    left = {"cosine": (1 + math.cos(math.pi * gone)) / 2, "linear": 1 - gone, "none": 1.0}[settings.decay]
+    return settings.learning_rate * (settings.floor + (1 - settings.floor) * left)
+
+
+def make_optimizer(settings: LoopSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """Adam, or Adagrad as bilm-tf had it."""
+    if settings.optimizer == "adagrad":
+        return torch.optim.Adagrad(parameters, lr=settings.learning_rate, initial_accumulator_value=1.0, eps=0.0)
+    return torch.optim.Adam(parameters, lr=settings.learning_rate, betas=(0.9, 0.99), eps=1e-9, fused=True)
 
 
 def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:

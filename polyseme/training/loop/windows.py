@@ -24,8 +24,8 @@ import torch
 from torch import Tensor
 
 from polyseme.text.vocabulary import RESERVED, Vocabulary
-from polyseme.text.words import WordEncoder
-from polyseme.training.loop.distributed import Processes
+from polyseme.text.word_encoder import WordEncoder
+from polyseme.training.loop.distributed import ProcessGroup
 from polyseme.training.settings import LoopSettings
 from polyseme.training.shards.store import Shards
 
@@ -63,7 +63,7 @@ class Windows:
         words: WordEncoder,
         vocabulary: Vocabulary,
         settings: LoopSettings,
-        processes: Processes,
+        processes: ProcessGroup,
         device: torch.device,
     ) -> None:
         self._shards, self._words, self._vocabulary = shards, words, vocabulary
@@ -84,7 +84,7 @@ class Windows:
             if self._turn == len(self._order):
                 self._turn, self._epoch = 0, self._epoch + 1
             self._begin_shard()
-        generator = torch.Generator().manual_seed(mixed(self._settings.seed, number, 2))  # the same in all processes
+        generator = torch.Generator().manual_seed(mix_seeds(self._settings.seed, number, 2))
         forgetting = torch.rand(DIRECTIONS, self._settings.rows, generator=generator) < self._settings.forget
         keep = ~forgetting[:, self._mine].to(self._device) & ~self._fresh & ~self._ended
         if self._window == 0:
@@ -117,7 +117,7 @@ class Windows:
 
     def _begin_shard(self) -> None:
         """Load the shard whose turn it is, and put the rows at their places."""
-        generator = torch.Generator().manual_seed(mixed(self._settings.seed, self._epoch, 1))
+        generator = torch.Generator().manual_seed(mix_seeds(self._settings.seed, self._epoch, 1))
         self._order = torch.randperm(len(self._shards), generator=generator).tolist()
         rotation = torch.rand(DIRECTIONS, len(self._shards), generator=generator)[:, self._turn]
         shard = self._shards[self._order[self._turn]]
@@ -178,7 +178,7 @@ class Windows:
         self._ended = torch.stack(ended) if ended else torch.zeros_like(self._pointers, dtype=torch.bool)
 
 
-def mixed(*numbers: int) -> int:
+def mix_seeds(*numbers: int) -> int:
     """One seed out of several numbers, such that neighbours have nothing in common."""
     return int(np.random.SeedSequence(list(numbers)).generate_state(2, np.uint32).view(np.uint64)[0] >> 1)
 

@@ -1,4 +1,4 @@
-"""What a worker process does with a piece of text: words to numbers that are its own, as one array.
+"""What a worker process does with a chunk of text: words to numbers that are its own, as one array.
 
 Imports no torch, so that a process starts in an instant.
 """
@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.text.corpus import split_lines
-from polyseme.training.shards.units import Piece
+from polyseme.training.shards.sources import TextChunk
 
 BOUNDARY = "\n"  # stands after a sentence; no word can hold one
 
 
 @dataclass(frozen=True)
-class Reading:
+class EncodeOptions:
     """How text is read.
 
     Attributes:
@@ -34,8 +34,8 @@ class Reading:
     max_sentence: int = 400
 
 
-class Encoded(NamedTuple):
-    """A piece of text in numbers.
+class EncodedChunk(NamedTuple):
+    """A chunk of text in numbers.
 
     Attributes:
         words: The distinct words, joined by newlines; the first has the number 1.
@@ -58,13 +58,13 @@ class Encoded(NamedTuple):
     held_out: bool
 
 
-def encode_piece(piece: Piece, reading: Reading) -> Encoded:
+def encode_chunk(chunk: TextChunk, reading: EncodeOptions) -> EncodedChunk:
     """Find the words and number them."""
     stream: list[str] = []
     documents: list[int] = []
     sentences = cut = 0
     begins = False
-    for text, text_begins in zip(piece.texts, piece.begins, strict=True):
+    for text, text_begins in zip(chunk.texts, chunk.begins, strict=True):
         begins, start = begins or text_begins, len(stream)
         for words in split_lines(text.split("\n"), raw=not reading.tokenized):
             if len(words) > reading.max_sentence:
@@ -79,9 +79,9 @@ def encode_piece(piece: Piece, reading: Reading) -> Encoded:
     words, tokens = number_words(stream, reading.lowercase)
     if len(words) < 1 << 16:
         tokens = tokens.astype(np.uint16)  # half as much to send to the main process
-    characters = sum(map(len, piece.texts)) + len(piece.texts)
+    characters = sum(map(len, chunk.texts)) + len(chunk.texts)
     offsets = np.array(documents, np.int64)
-    return Encoded("\n".join(words), tokens, offsets, sentences, characters, cut, piece.size, piece.held_out)
+    return EncodedChunk("\n".join(words), tokens, offsets, sentences, characters, cut, chunk.size, chunk.held_out)
 
 
 def number_words(stream: list[str], lowercase: bool) -> tuple[list[str], np.ndarray]:

@@ -1,7 +1,7 @@
 """Raw text to token shards, on all cores, in bounded memory, whole or not at all.
 
-The main process reads, decompresses and cuts; others find and number the words of a piece; the main process lays the
-numbers of pieces over those of the shard, a look-up for each distinct word of a piece and none for each token.
+The main process reads, decompresses and cuts; others find and number the words of a chunk; the main process lays the
+numbers of chunks over those of the shard, a look-up for each distinct word of a chunk and none for each token.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
-from polyseme.files import replacing_folder
+from polyseme.files import atomic_folder
 from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths
-from polyseme.training.shards.encode import Encoded, Reading, encode_piece
-from polyseme.training.shards.sources import Inputs
-from polyseme.training.shards.store import INDEX, LAYOUT, VOCABULARY, Shards
-from polyseme.training.shards.units import (
+from polyseme.training.shards.encode import EncodedChunk, EncodeOptions, encode_chunk
+from polyseme.training.shards.sources import (
     HeldOutRule,
-    Piece,
-    Unit,
+    TextChunk,
+    TextSources,
+    TextUnit,
     choose_rule,
     cut_units,
-    gather_pieces,
+    gather_chunks,
     read_lines,
     take_sample,
 )
+from polyseme.training.shards.store import INDEX, LAYOUT, VOCABULARY, Shards
 from polyseme.training.shards.writer import ShardWriter, WordCounts
 
 UNITS = ("auto", "documents", "lines")
@@ -83,7 +83,7 @@ class PrepareSettings:
 
 
 @dataclass(frozen=True)
-class Preparing:
+class PrepareProgress:
     """How far the preparation is.
 
     Attributes:
@@ -115,7 +115,7 @@ def prepare(
     folder: str | PathLike[str],
     settings: PrepareSettings | None = None,
     workers: int | None = None,
-) -> Iterator[Preparing]:
+) -> Iterator[PrepareProgress]:
     """Make shards of text, and report now and then; the last report says that the folder is there.
 
     Nothing is done where the folder was made from the same files (by path, size and time) with the same settings;
@@ -128,7 +128,7 @@ def prepare(
         workers: Processes beside this one; 1 starts none. [one a core]
     """
     settings, place = settings or PrepareSettings(), Path(folder).absolute()
-    inputs = Inputs.find(paths, settings.held_out_from, place)
+    inputs = TextSources.find(paths, settings.held_out_from, place)
     made_from = {
         "settings": {**asdict(settings), "held_out_from": list(settings.held_out_from)},
         "inputs": inputs.identities(),
@@ -138,7 +138,7 @@ def prepare(
         yield _report(found, begun)
         return
     work = _Work(settings, inputs)
-    with replacing_folder(place) as unfinished:
+    with atomic_folder(place) as unfinished:
         writers = _Writers(unfinished, settings)
         for encoded in work.run(workers):
             writers.add(encoded)
@@ -151,23 +151,23 @@ def prepare(
 
 
 class _Work:
-    """The pieces of a text, and the rule that parts them."""
+    """The chunks of a text, and the rule that parts them."""
 
-    def __init__(self, settings: PrepareSettings, inputs: Inputs) -> None:
+    def __init__(self, settings: PrepareSettings, inputs: TextSources) -> None:
         self.settings, self.inputs = settings, inputs
         self.rule = HeldOutRule()
 
-    def run(self, workers: int | None) -> Iterator[Encoded]:
-        reading = Reading(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
+    def run(self, workers: int | None) -> Iterator[EncodedChunk]:
+        reading = EncodeOptions(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
         count = number_of_workers(workers, self.inputs.size)
-        return map_processes(partial(encode_piece, reading=reading), self._pieces(), count)
+        return map_processes(partial(encode_chunk, reading=reading), self._chunks(), count)
 
-    def _pieces(self) -> Iterator[Piece]:
-        yield from gather_pieces(self._training_units())
+    def _chunks(self) -> Iterator[TextChunk]:
+        yield from gather_chunks(self._training_units())
         held_out = cut_units(read_lines(self.inputs.held_out), HeldOutRule())
-        yield from gather_pieces(unit._replace(held_out=True) for unit in held_out)
+        yield from gather_chunks(unit._replace(held_out=True) for unit in held_out)
 
-    def _training_units(self) -> Iterator[Unit]:
+    def _training_units(self) -> Iterator[TextUnit]:
         lines, settings = read_lines(self.inputs.training), self.settings
         if not settings.held_out_from and settings.held_out != 0:
             sample = take_sample(lines)
@@ -187,16 +187,16 @@ class _Writers:
         self.held_out = ShardWriter(folder, "held-out-", settings.shard_tokens)
         self._bytes = self._cut = 0
 
-    def add(self, encoded: Encoded) -> None:
+    def add(self, encoded: EncodedChunk) -> None:
         (self.held_out if encoded.held_out else self.training).add(encoded)
         self._bytes += encoded.size
         self._cut += encoded.cut
 
-    def report(self, bytes_total: int | None, begun: float) -> Preparing:
+    def report(self, bytes_total: int | None, begun: float) -> PrepareProgress:
         tokens, sentences = (
             getattr(self.training, what) + getattr(self.held_out, what) for what in ("tokens", "sentences")
         )
-        return Preparing(self._bytes, bytes_total, tokens, sentences, time.monotonic() - begun)
+        return PrepareProgress(self._bytes, bytes_total, tokens, sentences, time.monotonic() - begun)
 
     def close(self, made_from: dict[str, Any]) -> None:
         self.training.close()
@@ -217,7 +217,7 @@ class _Writers:
         (self._folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _find(folder: Path, made_from: dict[str, Any], inputs: Inputs) -> Shards | None:
+def _find(folder: Path, made_from: dict[str, Any], inputs: TextSources) -> Shards | None:
     """What is there already and need not be made; what is not ours is not overwritten."""
     if not folder.exists():
         return None
@@ -231,8 +231,8 @@ def _find(folder: Path, made_from: dict[str, Any], inputs: Inputs) -> Shards | N
     return shards if same and not inputs.read_once else None
 
 
-def _report(shards: Shards, begun: float) -> Preparing:
+def _report(shards: Shards, begun: float) -> PrepareProgress:
     size = int(shards.index["bytes"])
     tokens = shards.training.tokens + shards.held_out.tokens
     sentences = shards.training.sentences + shards.held_out.sentences
-    return Preparing(size, size, tokens, sentences, time.monotonic() - begun, finished=True, reused=True)
+    return PrepareProgress(size, size, tokens, sentences, time.monotonic() - begun, finished=True, reused=True)

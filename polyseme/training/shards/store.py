@@ -47,7 +47,7 @@ class Shard(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitSize:
     """The training text or the held-out one: how much there is, words and sentence ends together being tokens."""
 
     tokens: int
@@ -57,7 +57,7 @@ class Part:
     shards: tuple[ShardSize, ...]
 
     @classmethod
-    def from_index(cls, values: Mapping[str, Any]) -> Part:
+    def from_index(cls, values: Mapping[str, Any]) -> SplitSize:
         """As `ShardWriter.summary` wrote it."""
         return cls(**{**values, "shards": tuple(ShardSize(**shard) for shard in values["shards"])})
 
@@ -74,7 +74,7 @@ class Shards:
 
     def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
         self.folder, self.index = folder, index
-        self.training, self.held_out = (Part.from_index(index[part]) for part in ("training", "held_out"))
+        self.training, self.held_out = (SplitSize.from_index(index[part]) for part in ("training", "held_out"))
 
     @classmethod
     def open(cls, folder: str | PathLike[str]) -> Shards:

@@ -1,4 +1,4 @@
-"""Encoded pieces to shards on the disk, and the counts of all words."""
+"""Encoded chunks to shards on the disk, and the counts of all words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polyseme.training.shards.encode import Encoded
+from polyseme.training.shards.encode import EncodedChunk
 
 SHARD_WORDS = 1 << 21  # distinct words of a shard at most, about: text of nothing but new words stays bounded too
 
@@ -63,7 +63,7 @@ class WordCounts:
 
 
 class ShardWriter:
-    """Takes pieces in order and writes a shard whenever one is full.
+    """Takes chunks in order and writes a shard whenever one is full.
 
     Attributes:
         shards: Those that are written.
@@ -79,14 +79,14 @@ class ShardWriter:
         self._folder, self._prefix, self._limit, self._counts = folder, prefix, limit, counts
         self._begin()
 
-    def add(self, piece: Encoded) -> None:
-        """Take the next piece; it is cut after a sentence where the shard is full."""
-        self.tokens += len(piece.tokens)
-        self.sentences += piece.sentences
-        self.documents += len(piece.documents)
-        self.characters += piece.characters
-        words = piece.words.split("\n") if piece.words else []
-        tokens, documents = piece.tokens, piece.documents
+    def add(self, chunk: EncodedChunk) -> None:
+        """Take the next chunk; it is cut after a sentence where the shard is full."""
+        self.tokens += len(chunk.tokens)
+        self.sentences += chunk.sentences
+        self.documents += len(chunk.documents)
+        self.characters += chunk.characters
+        words = chunk.words.split("\n") if chunk.words else []
+        tokens, documents = chunk.tokens, chunk.documents
         while len(tokens):
             taken = _sentences_within(tokens, self._limit - self._filled)
             if taken:

@@ -1,4 +1,4 @@
-"""The queue: who is computed with whom, and in which order."""
+"""The request queue: what is batched together, and in which order; admission control and limits."""
 
 import asyncio
 import threading
@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from polyseme.errors import ConfigError, InputError
-from polyseme.serving.engine.admission import Admission
-from polyseme.serving.engine.batcher import Batcher, Engine
+from polyseme.serving.engine.admission import Admission, OverloadedError
+from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.metrics import Metrics
-from polyseme.serving.http.errors import HttpError
+from polyseme.serving.http.errors import from_exception
 from polyseme.serving.settings import Limits, ServeSettings, parse_limits
 
 
@@ -17,7 +17,7 @@ class Recorder:
     """Doubles numbers, and remembers its batches; the first one waits until it is let go."""
 
     def __init__(self):
-        self.engine = Engine("recorder", self.compute)
+        self.function = BatchFunction("recorder", self.compute)
         self.begun, self.go, self.batches = threading.Event(), threading.Event(), []
 
     def compute(self, numbers):
@@ -45,7 +45,7 @@ def in_batcher(scenario, budget=10):
 
 async def begun(batcher, recorder, *tickets):
     """Tasks for some tickets of items that cost one word each, all of them waiting behind the first."""
-    tasks = [asyncio.create_task(batcher.run(recorder.engine, items, [1] * len(items))) for items in tickets]
+    tasks = [asyncio.create_task(batcher.run(recorder.function, items, [1] * len(items))) for items in tickets]
     await asyncio.to_thread(recorder.begun.wait)
     await asyncio.sleep(0)
     return tasks
@@ -56,7 +56,7 @@ def test_what_waits_is_computed_together_and_comes_back_in_order():
 
     async def scenario(batcher):
         tasks = await begun(batcher, recorder, [0])
-        tasks += [asyncio.create_task(batcher.run(recorder.engine, [k, k + 1], [1, 1])) for k in (10, 20, 30)]
+        tasks += [asyncio.create_task(batcher.run(recorder.function, [k, k + 1], [1, 1])) for k in (10, 20, 30)]
         await asyncio.sleep(0)
         recorder.go.set()
         return await asyncio.gather(*tasks)
@@ -70,9 +70,9 @@ def test_a_long_request_does_not_hold_up_a_short_one():
 
     async def scenario(batcher):
         first = await begun(batcher, recorder, [0])
-        long = asyncio.create_task(batcher.run(recorder.engine, list(range(100, 140)), [1] * 40))
+        long = asyncio.create_task(batcher.run(recorder.function, list(range(100, 140)), [1] * 40))
         await asyncio.sleep(0)
-        short = asyncio.create_task(batcher.run(recorder.engine, [1], [1]))
+        short = asyncio.create_task(batcher.run(recorder.function, [1], [1]))
         await asyncio.sleep(0)
         recorder.go.set()
         return await asyncio.gather(*first, long, short)
@@ -88,7 +88,7 @@ def test_a_single_giant_is_computed_by_itself():
 
     async def scenario(batcher):
         return await asyncio.gather(
-            batcher.run(recorder.engine, [1], [1000]), batcher.run(recorder.engine, [2, 3], [9, 1000])
+            batcher.run(recorder.function, [1], [1000]), batcher.run(recorder.function, [2, 3], [9, 1000])
         )
 
     assert in_batcher(scenario) == [[2], [4, 6]]
@@ -99,8 +99,8 @@ def test_what_nobody_waits_for_is_never_computed():
 
     async def scenario(batcher):
         first = await begun(batcher, recorder, [0])
-        leaving = asyncio.create_task(batcher.run(recorder.engine, [7], [1]))
-        staying = asyncio.create_task(batcher.run(recorder.engine, [8], [1]))
+        leaving = asyncio.create_task(batcher.run(recorder.function, [7], [1]))
+        staying = asyncio.create_task(batcher.run(recorder.function, [8], [1]))
         await asyncio.sleep(0)
         leaving.cancel()
         await asyncio.sleep(0)
@@ -116,7 +116,7 @@ def test_a_request_that_fails_does_not_take_its_company_with_it():
 
     async def scenario(batcher):
         first = await begun(batcher, recorder, [0])
-        tasks = [asyncio.create_task(batcher.run(recorder.engine, [number], [1])) for number in (5, -1, 6)]
+        tasks = [asyncio.create_task(batcher.run(recorder.function, [number], [1])) for number in (5, -1, 6)]
         await asyncio.sleep(0)
         recorder.go.set()
         return await asyncio.gather(*first, *tasks, return_exceptions=True)
@@ -126,14 +126,14 @@ def test_a_request_that_fails_does_not_take_its_company_with_it():
     assert isinstance(found[2], InputError)
 
 
-def test_engines_take_turns():
+def test_functions_take_turns():
     one, other = Recorder(), Recorder()
     other.go.set()
 
     async def scenario(batcher):
         tasks = await begun(batcher, one, [0])
-        for engine, number in ((one, 1), (other, 2), (one, 3), (other, 4)):
-            tasks.append(asyncio.create_task(batcher.run(engine.engine, [number], [1])))
+        for recorder, number in ((one, 1), (other, 2), (one, 3), (other, 4)):
+            tasks.append(asyncio.create_task(batcher.run(recorder.function, [number], [1])))
         await asyncio.sleep(0)
         one.go.set()
         return await asyncio.gather(*tasks)
@@ -146,20 +146,21 @@ def test_words_that_cannot_be_answered_in_time_are_not_let_in():
     now = [0.0]
     admission = Admission(Limits(queue_words=100, batch_words=25, deadline=10), clock=lambda: now[0])
     admission.enter(80)
-    with pytest.raises(HttpError, match="come back in 1 second") as refused:
+    with pytest.raises(OverloadedError, match="try again in 1 second") as refused:
         admission.enter(30)
-    assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "1"})
+    error = from_exception(refused.value)
+    assert (error.status, error.headers) == (429, {"Retry-After": "1"})
     now[0] = 20.0
     admission.leave(80, answered=True)  # four words a second: twelve may wait, for three seconds
     admission.enter(60)  # nobody is there
-    with pytest.raises(HttpError, match="come back in 15 seconds"):
+    with pytest.raises(OverloadedError, match="try again in 15 seconds"):
         admission.enter(1)
     assert admission.refusal() is not None
     now[0] = 20.1
     admission.leave(60, answered=False)
     admission.enter(11)
     assert admission.refusal() is None
-    with pytest.raises(HttpError):
+    with pytest.raises(OverloadedError):
         admission.enter(2)
 
 

@@ -46,9 +46,9 @@ def textbook(softmax, hidden, targets):
     )
 
 
-@pytest.mark.parametrize("piece", [1, 7 * WORDS, 1 << 22])
-def test_the_full_softmax_is_the_textbook_s_loss_and_gradient(monkeypatch, piece):
-    monkeypatch.setattr("polyseme.training.loop.losses.PIECE", piece)
+@pytest.mark.parametrize("block", [1, 7 * WORDS, 1 << 22])
+def test_the_full_softmax_is_the_textbook_s_loss_and_gradient(monkeypatch, block):
+    monkeypatch.setattr("polyseme.training.loop.losses.CPU_BLOCK", block)
     softmax, (hidden, targets) = make_softmax(), predictions()
     for one, other in zip(
         gradients(FullLoss(softmax), softmax, hidden, targets), textbook(softmax, hidden, targets), strict=True

@@ -10,9 +10,9 @@ from small_runs import make_shards, make_trainer, settings_of
 from torch import multiprocessing
 
 from polyseme.errors import ConfigError, FormatError, TrainingError
-from polyseme.training.loop.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from polyseme.training.loop.distributed import Processes, join_processes, leave_processes
-from polyseme.training.loop.schedule import learning_rate
+from polyseme.training.loop.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
+from polyseme.training.loop.distributed import ProcessGroup, join_process_group, leave_process_group
+from polyseme.training.loop.trainer import learning_rate
 from polyseme.training.settings import LoopSettings
 
 
@@ -41,7 +41,7 @@ def test_a_run_goes_on_from_a_checkpoint_to_the_last_bit(tmp_path, optimizer, sh
     second = make_trainer(shards, replace(settings, training=replace(settings.training, seed=0)))
     second.restore(load_checkpoint(tmp_path / "last"))
     assert losses(second, 20) == expected[20:]
-    for one, other in zip(whole.student.bilm.parameters(), second.student.bilm.parameters(), strict=True):
+    for one, other in zip(whole.model.bilm.parameters(), second.model.bilm.parameters(), strict=True):
         assert torch.equal(one, other)
 
 
@@ -53,14 +53,14 @@ def _gradients_of_two(rank, port, folder, settings, results):
     os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"  # whatever the machine is called
     from polyseme.training.shards.store import Shards
 
-    processes, _ = join_processes("cpu")
+    processes, _ = join_process_group("cpu")
     trainer = make_trainer(Shards.open(folder), settings, processes=processes)
     found = [trainer.take_step().loss for _ in range(3)]
-    if processes.leads:
+    if processes.is_leader:
         results.put((found, [gradient.numpy() for gradient in trainer.gradients()]))
     trainer.checkpoint()
     processes.wait()
-    leave_processes()
+    leave_process_group()
 
 
 def test_two_processes_are_one_with_twice_the_rows(tmp_path, free_port):
@@ -80,23 +80,23 @@ def test_two_processes_are_one_with_twice_the_rows(tmp_path, free_port):
 
 def test_rows_that_processes_cannot_share_are_refused():
     with pytest.raises(ConfigError, match="multiple of the 3 processes"):
-        Processes(0, 3).share(64)
+        ProcessGroup(0, 3).share(64)
 
 
 def test_steps_without_a_finite_gradient_are_skipped_and_counted(tmp_path):
     trainer = make_trainer(make_shards(tmp_path), settings_of(steps=30, patience=3))
     losses(trainer, 2)
-    before = [parameter.clone() for parameter in trainer.student.bilm.parameters()]
+    before = [parameter.clone() for parameter in trainer.model.bilm.parameters()]
     trainer._states[0].cell[0, 1] = math.inf  # as a run that went wrong leaves it
     trainer._states[1].hidden[:] = math.nan
     report = trainer.take_step()
     assert report.skipped == 0  # what is not finite is forgotten, so it does no harm
     with torch.no_grad():
-        trainer.student.head.bias[5] = math.nan
-    before = [parameter.clone() for parameter in trainer.student.bilm.parameters()]
+        trainer.model.head.bias[5] = math.nan
+    before = [parameter.clone() for parameter in trainer.model.bilm.parameters()]
     assert trainer.take_step().skipped == 1
     assert trainer.take_step().skipped == 2
-    for one, other in zip(before, trainer.student.bilm.parameters(), strict=True):
+    for one, other in zip(before, trainer.model.bilm.parameters(), strict=True):
         assert torch.equal(one, other)
     with pytest.raises(TrainingError, match="3 steps in a row had no finite gradient"):
         trainer.take_step()
@@ -106,7 +106,7 @@ def test_a_good_step_after_bad_ones_counts_from_the_beginning(tmp_path):
     trainer = make_trainer(make_shards(tmp_path), settings_of(steps=30, patience=2))
     for bad in (True, False, True, False):
         with torch.no_grad():
-            trainer.student.head.bias[5] = math.nan if bad else 0.0
+            trainer.model.head.bias[5] = math.nan if bad else 0.0
         report = trainer.take_step()
     assert report.skipped == 2
 
@@ -122,7 +122,7 @@ def test_a_good_step_after_bad_ones_counts_from_the_beginning(tmp_path):
 def test_a_checkpoint_that_does_not_fit_is_refused(tmp_path, damage):
     trainer = make_trainer(make_shards(tmp_path), settings_of())
     trainer.take_step()
-    broken = Checkpoint(*damage(*trainer.checkpoint()))
+    broken = TrainingCheckpoint(*damage(*trainer.checkpoint()))
     with pytest.raises(FormatError, match="does not fit this run"):
         trainer.restore(broken)
 

@@ -4,16 +4,15 @@ import pytest
 import torch
 from small_runs import make_shards
 
-from polyseme.text.characters import ByteCharacters
-from polyseme.text.words import WordEncoder
-from polyseme.training.loop.distributed import Processes
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
+from polyseme.training.loop.distributed import ProcessGroup
 from polyseme.training.loop.windows import Windows
 from polyseme.training.settings import LoopSettings
 
 BOS, EOS = "<S>", "</S>"
 
 
-def make_windows(shards, processes=Processes(), **loop):  # noqa: B008
+def make_windows(shards, processes=ProcessGroup(), **loop):  # noqa: B008
     vocabulary, _ = shards.vocabulary()
     settings = LoopSettings(**({"rows": 4, "window": 5, "fresh_rows": 0.0, "forget": 0.0} | loop))
     return Windows(shards, WordEncoder(ByteCharacters(20)), vocabulary, settings, processes, torch.device("cpu"))
@@ -122,7 +121,7 @@ def test_two_processes_share_the_rows_of_one(tmp_path):
     shards = make_shards(tmp_path)
     settings = {"fresh_rows": 0.5, "forget": 0.3}
     alone = make_windows(shards, **settings)
-    halves = [make_windows(shards, Processes(rank, 2), **settings) for rank in range(2)]
+    halves = [make_windows(shards, ProcessGroup(rank, 2), **settings) for rank in range(2)]
     for step in range(20):
         inputs, wanted, keep = read(alone, step)
         parts = [read(half, step) for half in halves]

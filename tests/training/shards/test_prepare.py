@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from polyseme.errors import ConfigError, InputError, OutputError
 from polyseme.text.corpus import read_sentences
-from polyseme.training.shards import units
+from polyseme.training.shards import sources
 from polyseme.training.shards import writer as shard_writer
 from polyseme.training.shards.prepare import PrepareSettings, prepare
+from polyseme.training.shards.sources import HeldOutRule, choose_rule, cut_units
 from polyseme.training.shards.store import Shards
-from polyseme.training.shards.units import HeldOutRule, choose_rule, cut_units
 from polyseme.training.shards.writer import WordCounts
 
 SHARED = Path(__file__).parents[4] / "shared"
@@ -71,10 +71,10 @@ def begins_00(document):
 
 
 @pytest.fixture
-def small_pieces(monkeypatch):
-    """Pieces of a few words, documents that are longer than a unit."""
-    monkeypatch.setattr(units, "PIECE", 30)
-    monkeypatch.setattr(units, "LONGEST_UNIT", 50)
+def small_chunks(monkeypatch):
+    """Chunks of a few words, documents that are longer than a unit."""
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 30)
+    monkeypatch.setattr(sources, "LONGEST_UNIT", 50)
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
@@ -85,10 +85,10 @@ texts = st.lists(st.lists(st.lists(words, min_size=1, max_size=9), min_size=1, m
 
 @settings(deadline=None, max_examples=40)
 @given(texts, st.integers(1, 40), st.integers(1, 120))
-def test_any_text_comes_back_word_for_word(tmp_path_factory, documents, piece, unit):
+def test_any_text_comes_back_word_for_word(tmp_path_factory, documents, chunk, unit):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(units, "PIECE", piece)
-        patch.setattr(units, "LONGEST_UNIT", unit)
+        patch.setattr(sources, "CHUNK_BYTES", chunk)
+        patch.setattr(sources, "LONGEST_UNIT", unit)
         patch.setattr(os, "fsync", lambda _: None)  # of hundreds of files
         folder = tmp_path_factory.mktemp("text") / "shards"
         shards = make(as_text(documents), folder, max_sentence=4, shard_tokens=6, **ALL)
@@ -128,7 +128,7 @@ def test_capitals_can_be_given_up_after_sentences_were_found(tmp_path):
 
 
 def test_two_processes_make_what_one_makes(tmp_path, monkeypatch):
-    monkeypatch.setattr(units, "PIECE", 2000)
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 2000)
     documents = [[[f"w{number * number % 97}" for _ in range(number % 7 + 1)]] * 3 for number in range(400)]
     for name, workers in (("one", 1), ("two", 2)):
         make(as_text(documents), tmp_path / name, workers, tokenized=True, held_out=1 / 16, shard_tokens=500)
@@ -196,13 +196,13 @@ def test_a_small_text_holds_out_more_and_in_smaller_pieces():
 
 
 def test_a_large_text_holds_out_one_in_256(monkeypatch):
-    monkeypatch.setattr(units, "SAMPLE", 1000)
+    monkeypatch.setattr(sources, "SAMPLE", 1000)
     sample = ["a b c d e"] * 99 + ["", "a b c d e"]
     assert choose_rule(sample, False, 10**9, None, "auto") == HeldOutRule(1 / 256)
     assert choose_rule(sample, False, 10**5, None, "auto") == HeldOutRule(1 / 256, 1)
 
 
-def test_all_of_a_long_document_goes_where_its_beginning_goes(small_pieces):
+def test_all_of_a_long_document_goes_where_its_beginning_goes(small_chunks):
     lines = [f"{number} {number}" for number in range(100)]
     for share in (0.3, 0.9):
         cut = list(cut_units([*lines, ""], HeldOutRule(share)))
@@ -316,7 +316,7 @@ def test_a_text_without_words_is_refused_and_leaves_nothing(tmp_path, text):
 )
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_broken_file_is_refused_and_leaves_nothing(tmp_path, monkeypatch, name, content, message, workers):
-    monkeypatch.setattr(units, "SAMPLE", 100)
+    monkeypatch.setattr(sources, "SAMPLE", 100)
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message):
         list(prepare(tmp_path / name, tmp_path / "shards", workers=workers))
@@ -336,7 +336,7 @@ def test_one_giant_line_is_cut_and_nothing_is_lost(tmp_path):
     assert (shards.num_sentences, shards.index["sentences_cut"]) == (250, 1)
 
 
-def test_text_of_nothing_but_new_words_makes_more_shards(tmp_path, monkeypatch, small_pieces):
+def test_text_of_nothing_but_new_words_makes_more_shards(tmp_path, monkeypatch, small_chunks):
     monkeypatch.setattr(shard_writer, "SHARD_WORDS", 50)
     shards = make("".join(f"w{number} x{number}\n" for number in range(200)), tmp_path / "shards", **ALL)
     assert len(shards) > 5
@@ -359,7 +359,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path, monkeypatch):
     assert documents_of(Shards.open(tmp_path / "shards")) == [[["a", "b"]]]
 
 
-def test_who_stops_half_way_leaves_nothing(tmp_path, small_pieces):
+def test_who_stops_half_way_leaves_nothing(tmp_path, small_chunks):
     (tmp_path / "text.txt").write_text("a b c\n" * 100)
     going = prepare(tmp_path / "text.txt", tmp_path / "shards", PrepareSettings(**ALL))
     assert not next(going).finished
@@ -416,10 +416,10 @@ def test_no_worker_is_too_few(tmp_path):
 
 
 @given(st.lists(st.lists(st.integers(0, 30), max_size=60), max_size=12), st.integers(4, 12))
-def test_forgotten_words_are_counted_too_low_by_no_more_than_is_said(pieces, max_types):
+def test_forgotten_words_are_counted_too_low_by_no_more_than_is_said(chunks, max_types):
     counts, truth = WordCounts(max_types), Counter()
-    for piece in pieces:
-        found = Counter(map(str, piece))
+    for chunk in chunks:
+        found = Counter(map(str, chunk))
         counts.add(list(found), list(found.values()))
         truth += found
         assert len(counts.counts) <= max_types

@@ -14,8 +14,8 @@ from polyseme.cli import app
 from polyseme.errors import InputError
 from polyseme.training.doctor.advice import advise
 from polyseme.training.doctor.examine import MIXED, NO_LETTERS, is_cropped, look_at, script_of
-from polyseme.training.doctor.report import DistinctLines, examine
-from polyseme.training.shards import units
+from polyseme.training.doctor.statistics import DuplicateLines, examine
+from polyseme.training.shards import sources
 
 TEXT = "The cat sat. It slept!\nThe cat sat. It slept!\nПривет, мир.\n\n12 %\n" + "a" * 49 + " " + "ж" * 25 + "\n"
 
@@ -45,7 +45,7 @@ def test_scripts_copies_and_long_words_are_counted(facts):
 
 
 def test_two_processes_find_what_one_finds(tmp_path, monkeypatch, facts):
-    monkeypatch.setattr(units, "PIECE", 20)
+    monkeypatch.setattr(sources, "CHUNK_BYTES", 20)
     assert examine(tmp_path / "text.txt", workers=2) == facts
 
 
@@ -129,7 +129,7 @@ def test_copies_are_counted_exactly_and_beyond_the_limit_about():
     distinct = rng.integers(0, 1 << 63, 20_000, np.uint64)
     lines = np.concatenate([distinct, distinct[:10_000], distinct[:10_000]])
     for limit, tolerance in ((30_000, 0), (1_000, 0.05)):
-        seen = DistinctLines(limit)
+        seen = DuplicateLines(limit)
         for start in range(0, len(lines), 700):
             seen.add(lines[start : start + 700])
         assert seen.share_of_copies() == pytest.approx(0.5, abs=tolerance)

@@ -12,9 +12,8 @@ import numpy as np
 from polyseme.errors import InputError
 from polyseme.parallel import map_processes, number_of_workers
 from polyseme.text.corpus import Paths, expand
-from polyseme.training.doctor.examine import Examined, examine_piece, is_cropped
-from polyseme.training.shards.sources import Inputs
-from polyseme.training.shards.units import HeldOutRule, cut_units, gather_pieces, read_lines
+from polyseme.training.doctor.examine import ChunkStatistics, examine_chunk, is_cropped
+from polyseme.training.shards.sources import HeldOutRule, TextSources, cut_units, gather_chunks, read_lines
 from polyseme.training.shards.writer import WordCounts
 
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 800)  # of vocabularies, in thousands of words
@@ -23,7 +22,7 @@ MAX_LINES = 4_000_000  # hashes of lines in memory
 
 
 @dataclass(frozen=True)
-class Facts:
+class TextStatistics:
     """What a text is.
 
     Attributes:
@@ -71,13 +70,13 @@ class Facts:
     signs: Mapping[str, int]
 
 
-def examine(paths: Paths, tokenized: bool = False, workers: int | None = None) -> Facts:
+def examine(paths: Paths, tokenized: bool = False, workers: int | None = None) -> TextStatistics:
     """Read text once, in bounded memory, on all cores."""
-    inputs = Inputs(tuple(expand(paths)))
-    pieces = gather_pieces(cut_units(read_lines(inputs.training), HeldOutRule()))
-    work = partial(examine_piece, tokenized=tokenized)
+    inputs = TextSources(tuple(expand(paths)))
+    chunks = gather_chunks(cut_units(read_lines(inputs.training), HeldOutRule()))
+    work = partial(examine_chunk, tokenized=tokenized)
     tally = _Tally()
-    for examined in map_processes(work, pieces, number_of_workers(workers, inputs.size)):
+    for examined in map_processes(work, chunks, number_of_workers(workers, inputs.size)):
         tally.add(examined)
     if not tally.amounts["words"]:
         raise InputError(f"there are no words in {', '.join(map(str, inputs.training[:3]))}; give a file with text")
@@ -90,20 +89,20 @@ class _Tally:
         self.scripts: Counter[str] = Counter()
         self.longest = 0
         self.words = WordCounts(MAX_TYPES)
-        self.lines = DistinctLines(MAX_LINES)
+        self.lines = DuplicateLines(MAX_LINES)
 
-    def add(self, examined: Examined) -> None:
+    def add(self, examined: ChunkStatistics) -> None:
         self.amounts.update(examined.amounts)
         self.scripts.update(examined.scripts)
         self.longest = max(self.longest, examined.longest)
         self.words.add(examined.words.split("\n") if examined.words else [], examined.counts.tolist())
         self.lines.add(examined.lines)
 
-    def facts(self, tokenized: bool) -> Facts:
+    def facts(self, tokenized: bool) -> TextStatistics:
         amounts, known = self.amounts, self.words.counts
         counts = -np.sort(-np.fromiter(known.values(), np.int64, len(known)))
         words = max(1, amounts["words"])
-        return Facts(
+        return TextStatistics(
             tokenized=tokenized,
             **{name: amounts.pop(name) for name in ("documents", "lines", "sentences", "words", "characters", "bytes")},
             types=len(counts),
@@ -122,7 +121,7 @@ class _Tally:
         )
 
 
-class DistinctLines:
+class DuplicateLines:
     """Which share of lines are copies, in bounded memory: exact at first, beyond it from a sample.
 
     The sample is of distinct lines, each with all of its copies: those whose hash ends in so many zero bits.

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import held_alone, make_folder, recover_folder
+from polyseme.files import locked_folder, make_folder, recover_folder
 from polyseme.formats import native
 from polyseme.text.corpus import Paths, Source, expand
 
 
 @dataclass(frozen=True)
-class Order:
+class TrainJob:
     """What somebody wants trained.
 
     Attributes:
@@ -61,44 +61,42 @@ class Order:
         ]
 
 
-def check_order(order: Order) -> None:
+def check_job(job: TrainJob) -> None:
     """Refuse what contradicts itself, to write over what is there, and to go on with what is not."""
-    if not order.output.name:
-        raise OutputError(f"{order.output} is no name for a new folder")
-    if order.resume and order.overwrite:
+    if not job.output.name:
+        raise OutputError(f"{job.output} is no name for a new folder")
+    if job.resume and job.overwrite:
         raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
-    if order.extend and not order.start_from:
+    if job.extend and not job.start_from:
         raise ConfigError("--extend-vocabulary adds words to those of a model; say which with --from")
-    if order.start_from and order.start_from.resolve() == order.output.resolve():
-        raise ConfigError(f"{order.output} would be written over while it is gone on from; give another --output")
-    if "-" in order.other_texts:
+    if job.start_from and job.start_from.resolve() == job.output.resolve():
+        raise ConfigError(f"{job.output} would be written over while it is gone on from; give another --output")
+    if "-" in job.other_texts:
         raise ConfigError("--also-evaluate takes files, which can be read again; not standard input")
 
 
 @contextmanager
-def claimed(order: Order) -> Iterator[None]:
+def lock_run_folder(job: TrainJob) -> Iterator[None]:
     """Keep the folder of a run to this one; refuse to write over what is there, and to go on with what is not."""
-    make_folder(order.run)
+    make_folder(job.run)
     try:
-        with held_alone(order.run, "another training run"):
-            _check_output(order)
+        with locked_folder(job.run, "another training run"):
+            _check_output(job)
             yield
     finally:
         with suppress(OSError):
-            order.run.rmdir()  # only an empty folder goes: nothing came of the order
+            job.run.rmdir()  # only an empty folder goes: nothing came of the job
 
 
-def _check_output(order: Order) -> None:
-    last = order.run / "last"
-    for folder in (last, order.output):
+def _check_output(job: TrainJob) -> None:
+    last = job.run / "last"
+    for folder in (last, job.output):
         recover_folder(folder)
-    if order.resume and not last.is_dir():
+    if job.resume and not last.is_dir():
         raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to begin")
-    if not order.resume and not order.overwrite:
+    if not job.resume and not job.overwrite:
         if last.is_dir():
-            raise OutputError(
-                f"{order.run} holds an earlier run; go on with it by --resume, or forget it by --overwrite"
-            )
-        if order.output.exists():
-            raise OutputError(f"{order.output} exists already; choose another name, or say --overwrite")
-    native.check_replaceable(order.output)
+            raise OutputError(f"{job.run} holds an earlier run; go on with it by --resume, or forget it by --overwrite")
+        if job.output.exists():
+            raise OutputError(f"{job.output} exists already; choose another name, or say --overwrite")
+    native.check_replaceable(job.output)

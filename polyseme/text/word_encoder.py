@@ -18,7 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.errors import FormatError
-from polyseme.text.vocabulary import BOS, EOS
+from polyseme.text.vocabulary import BOS, EOS, Vocabulary
+
+OPENING, CLOSING = 0, 1  # rows of the sentence boundaries among encoded words; the words of a text follow
+BOUNDARIES = 2  # words that open and close a sentence
 
 
 class Spellings(NamedTuple):
@@ -147,11 +150,51 @@ class DictionaryCharacters:
 Characters = ByteCharacters | DictionaryCharacters
 
 
-def _pad(spellings: Sequence[Sequence[int]], width: int, padding: int) -> Spellings:
-    padded = np.full((len(spellings), width), padding, dtype=np.int64)
-    for row, spelling in enumerate(spellings):
-        padded[row, : len(spelling)] = spelling
-    return Spellings(padded, np.array([len(spelling) for spelling in spellings], dtype=np.int64))
+class EncodedWords(NamedTuple):
+    """Distinct words as arrays, the two sentence boundaries first.
+
+    Attributes:
+        characters: Spellings (words, characters), or None for a model that reads word numbers only.
+        lengths: Number of ids in each spelling before padding.
+        ids: Numbers in the vocabulary, or None for a model that reads spellings only.
+    """
+
+    characters: np.ndarray | None
+    lengths: np.ndarray | None
+    ids: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class WordEncoder:
+    """How one model reads words. At least one of the two parts is there.
+
+    Attributes:
+        characters: How it spells.
+        vocabulary: How it numbers.
+        longest: Characters of a word by which it is looked up; ELMoForManyLangs crops words before that.
+    """
+
+    characters: Characters | None = None
+    vocabulary: Vocabulary | None = None
+    longest: int | None = None
+
+    def encode(self, words: Sequence[str]) -> EncodedWords:
+        """Encode the opening boundary, the closing boundary, and then the given words."""
+        characters = lengths = ids = None
+        if self.characters:
+            characters, lengths = self.characters.encode_all(["", "", *words])
+            for row, opening in enumerate((True, False)):
+                spelling = self.characters.encode_boundary(opening)
+                characters[row, : len(spelling)] = spelling
+                lengths[row] = len(spelling)
+        if self.vocabulary:
+            known = [self.vocabulary.bos, self.vocabulary.eos, *(word[: self.longest] for word in words)]
+            ids = np.array([self.vocabulary.id(word) for word in known])
+        return EncodedWords(characters, lengths, ids)
+
+    def crops(self, word: str) -> bool:
+        """Whether the word is longer than the model reads."""
+        return self.characters is not None and self.characters.crops(word)
 
 
 def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -> np.ndarray:
@@ -161,3 +204,10 @@ def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) 
     for row, words in enumerate(sentences):
         ids[row, : len(words)] = characters.encode_all(words).ids + 1
     return ids
+
+
+def _pad(spellings: Sequence[Sequence[int]], width: int, padding: int) -> Spellings:
+    padded = np.full((len(spellings), width), padding, dtype=np.int64)
+    for row, spelling in enumerate(spellings):
+        padded[row, : len(spelling)] = spelling
+    return Spellings(padded, np.array([len(spelling) for spelling in spellings], dtype=np.int64))
