@@ -98,14 +98,14 @@ def show_scores(scores: ClassScores | NumberScores, title: str) -> None:
 
 def _shown(model: AnyModel, example: Any, output: np.ndarray, form: str) -> str:  # noqa: ANN401
     """One answer as people and machines read it."""
-    from polyseme.tasks.sentences.targets import Classes
+    from polyseme.tasks.sentences.targets import LabelTarget
 
     goal = model.target_
     answer = goal.decode(output[None])[0]
     sentences: Sequence[Sequence[str]] = example if model.width > 1 else [example]
     texts = [" ".join(words) for words in sentences]
     shares = (
-        dict(zip(goal.names, goal.probabilities(output).tolist(), strict=True)) if isinstance(goal, Classes) else {}
+        dict(zip(goal.names, goal.probabilities(output).tolist(), strict=True)) if isinstance(goal, LabelTarget) else {}
     )
     said = answer if shares else decimals(answer)
     if form == "tsv":

@@ -15,7 +15,7 @@ from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_writable, try_folder
 
 if TYPE_CHECKING:
-    from polyseme.tasks.fitting.loop import Report
+    from polyseme.tasks.fitting.loop import FitReport
     from polyseme.tasks.model import TaskModel
 
 SHIPPED = "english"
@@ -76,7 +76,7 @@ def checked_settings(typed: Iterable[str], tables: Mapping[str, tuple[type[Any],
     ]
 
 
-def watch(model: TaskModel[Any, Any], reports: Iterator[Report], checkpoint: Path) -> None:
+def watch(model: TaskModel[Any, Any], reports: Iterator[FitReport], checkpoint: Path) -> None:
     """Run a fit to its end: a line that moves on a terminal, a line an epoch anywhere."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -136,12 +136,12 @@ def finish(model: TaskModel[Any, Any], output: Path, checkpoint: Path, json: str
 
 def forget(checkpoint: Path) -> None:
     """Take away what a run has saved on its way."""
-    from polyseme.tasks.fitting.checkpoint import Checkpoint
+    from polyseme.tasks.fitting.checkpoint import FitCheckpoint
 
-    Checkpoint(checkpoint, {}).remove()
+    FitCheckpoint(checkpoint, {}).remove()
 
 
-def _line(report: Report) -> str:
+def _line(report: FitReport) -> str:
     where = f"epoch {report.epoch}"
     if report.step < report.steps:
         where += f", step {report.step:,} of {report.steps:,}"

@@ -97,7 +97,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
-    """Open a file as decompressed bytes; wrap its use in `explain_read_errors`, which turns errors into one sentence."""
+    """Open a file as decompressed bytes; use it inside `explain_read_errors`."""
     if str(path) == "-":
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
             raise InputError("-: standard input is closed; give a file, or pipe text in.")
