@@ -18,7 +18,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.tasks.correlation import spearman
+from polyseme.tasks.metrics import spearman
 from polyseme.text.corpus import open_text
 
 

@@ -29,9 +29,9 @@ from polyseme.embedding.batching import (
 )
 from polyseme.embedding.encoder import WORD_BUDGET
 from polyseme.embedding.interfaces import EmbedSettings
+from polyseme.formats.stored import release_mapped_pages
 from polyseme.kernels import native, threads
 from polyseme.kernels.reference import LstmpWeights
-from polyseme.memory import give_back
 from polyseme.model.bilm import BiLM
 from polyseme.model.input import CharEncoder, Highway, WordInput
 from polyseme.model.lstmp import Lstmp
@@ -244,7 +244,7 @@ def _char_cnn(module: CharEncoder) -> native.PackedCharCnn:
 
 def _highway(module: Highway, int8: bool) -> native.PackedHighway:
     packed = native.PackedHighway(module.gate, module.transform, int8)
-    give_back(*module.parameters())
+    release_mapped_pages(*module.parameters())
     return packed
 
 
@@ -257,5 +257,5 @@ def _lstmp(module: Lstmp, int8: bool) -> native.PackedLstmp:
         backward=module.backward,
         int8=int8,
     )
-    give_back(*module.parameters())
+    release_mapped_pages(*module.parameters())
     return packed

@@ -1,26 +1,22 @@
 """Examples of a task that says something of whole sentences: a sentence, or two, and the answer.
 
 Inside, an example is a tuple of one or two sentences, so that both kinds of task are read the same way. A batch of B
-examples is `Inputs` of all first sentences and then all second ones.
+examples is `FeatureBatch` of all first sentences and then all second ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader, as_word_lists
+from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, as_word_lists
 
-WORD_BUDGET = 2048  # words that are read at a time
 Example = tuple[list[str], ...]
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
 
 
 def check_single(texts: Iterable[str | Sequence[str]]) -> Iterator[Example]:
@@ -73,7 +69,7 @@ class Examples:
 class ExampleSet:
     """Examples that are read many times, each distinct sentence kept once; by number."""
 
-    def __init__(self, reader: Reader, examples: Sequence[Example]) -> None:
+    def __init__(self, reader: FeatureReader, examples: Sequence[Example]) -> None:
         distinct: dict[tuple[str, ...], int] = {}
         rows = [[distinct.setdefault(tuple(words), len(distinct)) for words in example] for example in examples]
         self._sentences = np.array(rows)  # (examples, 1 or 2) numbers of distinct sentences
@@ -83,37 +79,19 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
         """Some of the examples: their first sentences, then their second ones."""
         return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
 
 
-def collate_examples(reader: Reader, examples: Sequence[Sequence[Item]]) -> Inputs:
+def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[EmbeddedSentence]]) -> FeatureBatch:
     """Some examples as one batch: their first sentences, then their second ones."""
     return reader.collate([item for place in zip(*examples, strict=True) for item in place])
 
 
-def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> Iterator[tuple[Item, ...]]:
+def stream_examples(
+    reader: FeatureReader, examples: Iterable[Example], width: int
+) -> Iterator[tuple[EmbeddedSentence, ...]]:
     """Examples with the vectors of their sentences, in order; memory is constant."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)
-
-
-def answer_in_order(
-    things: Iterable[Thing],
-    size: Callable[[Thing], int],
-    answer: Callable[[list[Thing]], Sequence[Result]],
-    nothing: Result,
-) -> Iterator[Result]:
-    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
-
-    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
-        filled = [thing for thing in batch if size(thing)]
-        answers = iter(answer(filled) if filled else ())
-        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
-
-    def count(thing: Thing) -> int:
-        return size(thing) + 1
-
-    for window in windows(things, count, window_words(WORD_BUDGET)):
-        yield from compute_in_order(window, count, WORD_BUDGET, begin)
