@@ -192,7 +192,7 @@ def test_colours_are_for_terminals(monkeypatch):
         (["classify", "predict", TINY, "text.txt"], "should be a 'polyseme classifier' of version 1"),
         (["classify", "predict", TINY, "text.txt", "--format", "jsn"], "--format must be text, json or tsv, not 'jsn'"),
         ([*PAIRS, "--first", "1"], "give both or neither"),
-        ([*PAIRS, "--numbers"], "train.tsv, line 2: should have a number, not "),
+        ([*PAIRS, "--numbers"], "train.tsv, line 2: expected a number, got "),
         ([*PAIRS[:5], "--label", "judgd"], "there is no column 'judgd'"),
         (["pairs", "fit", "train.txt", "-o", "claim"], "train.txt, line 1: has no tabs; expected two sentences and"),
         (["pairs", "predict", TINY, "test.tsv"], "should be a 'polyseme pair model' of version 1"),

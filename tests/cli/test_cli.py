@@ -228,7 +228,7 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
         ([*EMBED, "--documents", "--raw"], "leave --raw out"),
         ([*EMBED, "--device", "meta"], "cannot be used here"),
         (["convert", TINY, "/", "--overwrite"], "so it is not overwritten"),
-        (["convert", TINY, "/proc/x/w.hdf5"], "cannot be made"),
+        (["convert", TINY, "/proc/x/w.hdf5"], "cannot be created"),
         ([*EMBED, "--layers", "7"], "there is no layer 7"),
         (
             ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY, "--layers", "1,2"],
