@@ -32,8 +32,8 @@ from polyseme.formats.stored import (
     check_weights,
     pack,
     read_weights,
+    release_mapped_pages,
 )
-from polyseme.memory import give_back
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.model.softmax import SoftmaxConfig
 from polyseme.text.vocabulary import Vocabulary
@@ -62,7 +62,7 @@ def load(path: Path) -> StoredModel:
     config = _model_config(folder, settings)
     weights = read_weights(folder / MODEL)
     check_weights(config, weights, str(folder / MODEL))
-    give_back(*weights.values())
+    release_mapped_pages(*weights.values())
     words = _load_words(folder, settings, config)
     precision = settings.get("precision", "fp32")
     if precision not in PRECISIONS:
@@ -87,7 +87,7 @@ def load_softmax(path: Path) -> StoredSoftmax:
     verify(folder, SOFTMAX)
     weights = read_weights(folder / SOFTMAX)
     check_weights(config, weights, str(folder / SOFTMAX))
-    give_back(*weights.values())
+    release_mapped_pages(*weights.values())
     vocabulary = _load_vocabulary(folder, settings)
     if len(vocabulary) != config.num_words:
         raise FormatError(

@@ -6,6 +6,10 @@ column of an LSTM's matrix. Whatever the stored precision, weights are fp32 once
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import mmap
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +31,9 @@ from polyseme.text.word_encoder import WordEncoder
 Precision = Literal["fp32", "fp16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
 _TINY = torch.finfo(torch.float32).tiny
+
+WORTH_RELEASING = 1 << 20  # bytes
+_MADV_PAGEOUT = 21  # drop what is unchanged in a file, keep everything else
 
 Config = TypeVar("Config")
 Network = TypeVar("Network", bound=nn.Module)
@@ -113,6 +120,22 @@ def read_weights(file: Path) -> dict[str, Tensor]:
     return weights
 
 
+def release_mapped_pages(*tensors: Tensor) -> None:
+    """Give pages of memory-mapped tensors back to the system (madvise); they are read again when they are needed.
+
+    Nothing is lost: memory that was changed, or never came from a file, stays as it is. Where the system cannot do it,
+    nothing happens.
+    """
+    advise = _madvise()
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if advise is None or tensor.device.type != "cpu" or size < WORTH_RELEASING or not tensor.is_contiguous():
+            continue
+        page, address = mmap.PAGESIZE, tensor.data_ptr()
+        first, end = -(-address // page) * page, (address + size) // page * page
+        advise(first, end - first, _MADV_PAGEOUT)
+
+
 class _WithoutStart(TorchFunctionMode):
     """Leaves out the start values of weights, which are about to be replaced; on "meta" they would load a compiler."""
 
@@ -135,3 +158,12 @@ def _filled(network: Network, weights: Mapping[str, Tensor]) -> Network:
 def _inputs(name: str, weight: Tensor) -> tuple[int, ...]:
     """The axes that one output sums over, which share a scale: rows of an LSTM's matrix, the later axes of others."""
     return (0,) if name.startswith("lstms.") else tuple(range(1, weight.dim()))
+
+
+@functools.cache
+def _madvise() -> Callable[[int, int, int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    function = ctypes.CDLL(None).madvise
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function
