@@ -23,12 +23,13 @@ def analogy(
             metavar="RELATIONS", help="Like word2vec's questions-words.txt: a b c d per line, : starts a section."
         ),
     ],
-    output: ResultOptions,
+    *,
     candidates: Annotated[
         Path | None,
         typer.Option(help="Words to answer with, one per line. [default: a vector file's own, or those of RELATIONS]"),
     ] = None,
     layer: LayerOption = "all",
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Solve word analogies: a is to b as c is to what?

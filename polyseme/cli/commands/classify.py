@@ -64,9 +64,10 @@ class TextColumns:
 def fit_classifier(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
+    *,
+    kind: Annotated[str, typer.Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
     columns: TextColumns,
     result: PlotOptions,
-    kind: Annotated[str, typer.Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
 ) -> None:
     """Train a classifier on a file of labelled sentences.
 
@@ -87,13 +88,14 @@ def predict_labels(
         list[str],
         typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); one text per line."),
     ],
-    encoders: EncoderOptions,
+    *,
     raw: RawOption = False,
     text: Annotated[
         str | None, typer.Option(help="Column of the text, if there are columns: a name or number.")
     ] = None,
     header: HeaderOption = None,
     form: FormatOption = None,
+    encoders: EncoderOptions,
 ) -> None:
     """Label every line of a text.
 

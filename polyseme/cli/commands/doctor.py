@@ -20,10 +20,11 @@ _MOST_SCRIPTS = 5
 @expand_options
 def doctor(
     inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)],
-    output: ResultOptions,
+    *,
     tokenized: TokenizedOption = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
     time: Annotated[bool, typer.Option(help="Run a few training steps, to estimate how long training takes.")] = True,
+    output: ResultOptions,
 ) -> None:
     """Check a text before training, and suggest settings."""
     from polyseme.training.doctor.advice import advise

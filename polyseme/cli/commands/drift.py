@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def drift(
     first: Annotated[str, typer.Argument(help="A corpus, one sentence per line: a file, folder or pattern.")],
     second: Annotated[str, typer.Argument(help="Another corpus, of another time or field.")],
-    output: PlotOptions,
+    *,
     model: ShippedOption = None,
     layer: Annotated[str, typer.Option(help="A number, top or average.")] = "top",
     word: Annotated[
@@ -39,6 +39,7 @@ def drift(
     raw: RawOption = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Read only this many sentences of each corpus.")] = None,
     seed: SeedOption = 0,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Find words whose use differs between two corpora.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def geometry(
     model: ModelArgument,
     inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help="Files, folders, patterns, or - (stdin).")],
-    output: PlotOptions,
+    *,
     raw: RawOption = False,
     sentences: Annotated[int, typer.Option(help="Embed at most this many sentences, sampled at random.")] = 5_000,
     words: Annotated[int, typer.Option(help="At most this many distinct words, sampled at random.")] = 500,
@@ -34,6 +34,7 @@ def geometry(
     min_uses: Annotated[int, typer.Option(help="Leave out words with fewer uses.")] = 5,
     layer: LayerOption = "all",
     seed: SeedOption = 0,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Measure how contextual the vectors of each layer are.

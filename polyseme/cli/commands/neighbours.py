@@ -21,7 +21,7 @@ def neighbours(
     text: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence with the word.")],
     word: Annotated[str, typer.Option(help="The word to look at.")],
     corpus: CorpusOptions,
-    output: ResultOptions,
+    *,
     static: Annotated[
         str | None, typer.Option(metavar="FILE", help="A file of static vectors, for comparison.")
     ] = None,
@@ -34,6 +34,7 @@ def neighbours(
         int | None, typer.Option(min=1, help="Which one, if the word occurs several times in the sentence.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Sample at most this many uses of the word.")] = 20_000,
+    output: ResultOptions,
 ) -> None:
     """Find the uses of a word that are most similar in context.
 

@@ -58,9 +58,7 @@ class PairColumns:
 class LabelledPairColumns(PairColumns):
     """Which columns of a file hold the two sentences of a pair and their label or number."""
 
-    label: Annotated[str | None, typer.Option(help="Column of the labels or numbers: a name or a number from 1.")] = (
-        None
-    )
+    label: Annotated[str | None, typer.Option(help="Column of the labels: a name or a number from 1.")] = None
 
     def reader(self) -> Read:
         """Reads these columns of a file, labels or numbers as the model answers."""
@@ -74,16 +72,15 @@ class LabelledPairColumns(PairColumns):
 def fit_pairs(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
+    *,
+    numbers: Annotated[bool, typer.Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
     columns: LabelledPairColumns,
     result: PlotOptions,
-    numbers: Annotated[bool, typer.Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
 ) -> None:
     """Train a model on a file of labelled sentence pairs.
 
-    It answers with a label, or with --numbers with a number.
-
-    --held-out takes random pairs of TRAIN. --set changes a setting of the network, like pairs.dropout=0.3, or of the
-    fit, like fit.rate=0.002.
+    The model answers with a label or, with --numbers, with a number. --held-out takes random pairs of TRAIN. --set
+    changes a setting of the network, like pairs.dropout=0.3, or of the fit, like fit.rate=0.002.
     """
     from polyseme.cli.fitting import run_fit
     from polyseme.tasks.sentences.pairs import Pairs
@@ -99,8 +96,9 @@ def predict_pairs(
         list[str], typer.Argument(metavar="INPUT", help="Files, folders, patterns, or - (stdin); one pair per line.")
     ],
     columns: PairColumns,
-    encoders: EncoderOptions,
+    *,
     form: FormatOption = None,
+    encoders: EncoderOptions,
 ) -> None:
     """Predict the label or number of every pair of a file.
 

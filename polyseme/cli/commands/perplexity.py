@@ -25,7 +25,7 @@ def perplexity(
         ),
     ],
     inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)],
-    output: ResultOptions,
+    *,
     raw: RawOption = False,
     carried: Annotated[
         bool | None,
@@ -33,6 +33,7 @@ def perplexity(
             "--carried/--fresh", help="Measure with state carried, or reset, only. [default: both]", show_default=False
         ),
     ] = None,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Measure a language model's perplexity on a text.

@@ -31,7 +31,7 @@ def predict(
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="The beginning of a sentence, or a sentence with a gap: ___.")
     ],
-    output: ResultOptions,
+    *,
     model: LanguageModelOption = None,
     direction: Annotated[
         str | None,
@@ -41,6 +41,7 @@ def predict(
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many to show.")] = 10,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Predict the next word, or the word in a gap.

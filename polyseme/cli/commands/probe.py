@@ -28,18 +28,17 @@ def probe(
     train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
     test: Annotated[Path, typer.Option(help="A file like TRAIN to measure on.")],
     columns: LabelColumns,
-    output: PlotOptions,
+    *,
     model: ShippedArgument = None,
     dev: Annotated[Path | None, typer.Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
     layer: LayerOption = "all",
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Use only the first sentences of each file, this many.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this many sentences of each file.")] = None,
     penalty: Annotated[
         float, typer.Option("--inverse-penalty", help="Inverse strength of the L2 penalty, scikit-learn's C.")
     ] = 1.0,
     control: Annotated[bool, typer.Option(help="Fit the control task too.")] = True,
     seed: SeedOption = 0,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Measure what a linear classifier finds in each layer.

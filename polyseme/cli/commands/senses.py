@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def senses(
     word: Annotated[str, typer.Argument(help="The word whose uses are clustered.")],
     corpus: CorpusOptions,
-    output: PlotOptions,
+    *,
     layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table per layer.")] = "top",
     clusters: Annotated[
         int | None,
@@ -31,6 +31,7 @@ def senses(
     examples: Annotated[int, typer.Option(min=1, help="Typical sentences to show for each cluster.")] = 3,
     limit: Annotated[int, typer.Option(min=1, help="Sample at most this many uses of the word.")] = 1000,
     seed: SeedOption = 0,
+    output: PlotOptions,
 ) -> None:
     """Cluster the uses of a word into senses.
 

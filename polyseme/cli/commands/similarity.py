@@ -20,8 +20,9 @@ def similarity(
     inputs: Annotated[
         list[Path], typer.Argument(metavar="PAIRS", help="Files of rated pairs: two words and a number per line.")
     ],
-    output: ResultOptions,
+    *,
     layer: LayerOption = "all",
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Correlate cosine similarity with human ratings.
@@ -35,8 +36,8 @@ def similarity(
 
     output.check()
     choice = parse_choice(layer)
-    alike = len({path.stem for path in inputs}) < len(inputs)
-    sets = {str(path) if alike else path.stem: read_pairs(path) for path in inputs}
+    ambiguous = len({path.stem for path in inputs}) < len(inputs)
+    sets = {str(path) if ambiguous else path.stem: read_pairs(path) for path in inputs}
     embedder = open_embedder(model, device)
     with working("embedding"):
         result = run(embedder, sets, choice)

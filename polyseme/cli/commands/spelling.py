@@ -21,7 +21,7 @@ SHOWN = 3  # examples of each kind, and neighbours of each
 
 @expand_options
 def spelling(
-    output: ResultOptions,
+    *,
     model: ShippedArgument = None,
     words: Annotated[
         Path | None,
@@ -29,12 +29,13 @@ def spelling(
     ] = None,
     seen: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="More words of the training text, one per line, that are not unseen."),
+        typer.Option(metavar="FILE", help="More known words, one per line, such as all words of the training text."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="Unseen words of each kind to make.")] = 500,
     nearest: Annotated[int, typer.Option(min=1, help="Neighbours among which the right word must be.")] = 10,
     commonest: Annotated[int, typer.Option(min=1, help="How many of the most frequent words to search.")] = 20_000,
     seed: SeedOption = 0,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Test vectors of unseen words, derived or misspelt.

@@ -73,8 +73,9 @@ static.command(no_args_is_help=True)(info)
 def nearest(
     vectors: VectorsArgument,
     words: Annotated[list[str], typer.Argument(metavar="WORD", help="One or more words.")],
-    output: ResultOptions,
+    *,
     top: Annotated[int, typer.Option(min=1, help="How many neighbours to show.")] = 10,
+    output: ResultOptions,
 ) -> None:
     """Show the nearest words by cosine similarity."""
     output.check()

@@ -62,12 +62,13 @@ def predict_tags(
         list[str],
         typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); one sentence per line."),
     ],
-    encoders: EncoderOptions,
+    *,
     raw: RawOption = False,
     form: Annotated[
         str | None,
         typer.Option("--format", help="text, json or conll. [default: text on a terminal, otherwise json]"),
     ] = None,
+    encoders: EncoderOptions,
 ) -> None:
     """Label the words of a text.
 

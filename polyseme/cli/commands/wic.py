@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 def wic(
     train: Annotated[Path, typer.Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
     test: Annotated[Path, typer.Option(help="dev.data.txt, to measure on.")],
-    output: PlotOptions,
+    *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first pairs of each file, this many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this many pairs of each file.")] = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Decide whether a word means the same in two sentences.

@@ -22,10 +22,11 @@ def wsd(
         list[Path], typer.Option(help="Test sets of the unified framework: X.data.xml, or a folder with several.")
     ],
     inventory: Annotated[Path, typer.Option(help="WordNet's index.sense.")],
-    output: PlotOptions,
+    *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
     limit: Annotated[int | None, typer.Option(min=1, help="Learn from only this many sentences.")] = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Disambiguate word senses by nearest neighbour.
