@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
+from polyseme.embedding.batching import check_sentences, compute_in_order, window_words, windows
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError, InputError
