@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from polyseme.kernels.reference import LstmState
-from polyseme.model.reading import initial_state, read
+from polyseme.model.bilm import direction_state, read_direction
 from polyseme.training.loop.initial import new_model
 from polyseme.training.loop.learner import DirectionRunner
 from polyseme.training.loop.trainer import Trainer
@@ -67,12 +67,12 @@ def recurrence(trainer: Trainer, settings: TrainSettings, steps: int) -> float:
     inputs = torch.randn(loop.window, loop.rows, bilm.config.lstm.dim, device=parameter.device, dtype=kind)
     directions = DirectionRunner(parameter.device)
     reduced = torch.autocast(parameter.device.type, kind, enabled=kind != torch.float32)
-    state: LstmState = initial_state(bilm, loop.rows)
+    state: LstmState = direction_state(bilm, loop.rows)
 
     def work(way: int) -> None:
         ahead = inputs.clone().requires_grad_()
         with reduced:
-            top, _ = read(bilm, way, ahead, state)
+            top, _ = read_direction(bilm, way, ahead, state)
         top.backward(inputs)
 
     begun = 0.0

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.model.bilm import BiLM, WordBatch
+from polyseme.model.bilm import BiLM, WordBatch, read_direction
 from polyseme.model.config import Direction
-from polyseme.model.reading import read
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
@@ -95,7 +94,7 @@ class BiLMScorer:
             state = None
             for step in side_by_side:
                 before = state and type(state)(*(part[:, : step.rows] for part in state))
-                hidden, state = read(self._bilm, number, inputs[self._on_device(step.read)], before)
+                hidden, state = read_direction(self._bilm, number, inputs[self._on_device(step.read)], before)
                 yield hidden.flatten(0, 1)[self._on_device(step.present)], step.places
 
     def _encode(self, words: WordEncoder, distinct: Sequence[str], piece: int) -> Tensor:

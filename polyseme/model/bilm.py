@@ -1,4 +1,4 @@
-"""The bidirectional language model: words in, a vector for each word from each layer out.
+"""The bidirectional language model (biLM): LSTM layers with projection over context-free word vectors.
 
 Shapes: B sentences, T words of the longest, N words in all, U distinct words, C characters, L layers, D dim.
 """
@@ -6,22 +6,23 @@ Shapes: B sentences, T words of the longest, N words in all, U distinct words, C
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
 from polyseme.errors import ConfigError, InputError
-from polyseme.kernels.reference import LstmState
-from polyseme.model.config import BiLMConfig
+from polyseme.kernels.reference import LstmpWeights, LstmState, prepare_lstmp
+from polyseme.kernels.sequence import run_sequence
+from polyseme.model.config import BiLMConfig, LstmConfig
 from polyseme.model.input import WordInput
-from polyseme.model.lstmp import Lstmp
 
 
 @dataclass(frozen=True)
 class WordBatch:
-    """Sentences as places of distinct words, so that each word is encoded once however often it stands there."""
+    """A padded batch of sentences as indices of distinct words, so that each word is encoded once."""
 
     places: Tensor  # (B, T) row of the distinct word; 0 beyond a sentence's end
     lengths: Tensor  # (B,) words of each sentence, on the CPU
@@ -30,7 +31,7 @@ class WordBatch:
     ids: Tensor | None = None  # (U,) numbers in the vocabulary
 
     def to(self, device: torch.device | str) -> WordBatch:
-        """The same on another device; lengths steer the loop and stay where they are."""
+        """The same batch on another device; lengths steer the loop and stay on the CPU."""
         moved = {
             field.name: value.to(device)
             for field in dataclasses.fields(self)
@@ -40,13 +41,13 @@ class WordBatch:
 
     @property
     def mask(self) -> Tensor:
-        """(B, T): true where there is a word."""
+        """The mask (B, T): true where there is a word."""
         steps = torch.arange(self.places.shape[1], device=self.places.device)
         return steps < self.lengths.to(self.places.device).unsqueeze(1)
 
 
 class BiLMState(NamedTuple):
-    """Where every layer and direction stands after a batch, a row a sentence. The caller holds it."""
+    """LSTM state of all layers and directions after a batch, a row a sentence. The caller holds it."""
 
     hidden: Tensor  # (LSTM layers, directions, B, dim)
     cell: Tensor  # (LSTM layers, directions, B, cells)
@@ -58,8 +59,42 @@ class _Packing(NamedTuple):
     sizes: list[int]  # sentences that have a word at step t
 
 
+class Lstmp(nn.Module):
+    """An LSTM layer with projection (LSTMP) in one direction, cell and output clipped.
+
+    The cell: c = σ(f + forget_bias)·c₋₁ + σ(i)·tanh(g), clipped; the output: h = (σ(o)·tanh(c))·projection, clipped.
+    Weights are used as x·W, their columns in the order i, f, g, o.
+    """
+
+    def __init__(self, config: LstmConfig, backward: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        self.backward = backward
+        self.input = nn.Parameter(torch.empty(config.dim, 4 * config.cells))
+        self.recurrent = nn.Parameter(torch.empty(config.dim, 4 * config.cells))
+        self.bias = nn.Parameter(torch.zeros(4 * config.cells))
+        self.projection = nn.Parameter(torch.empty(config.cells, config.dim)) if config.projected else None
+        # As one Glorot-uniform matrix over input and output together, which is how TensorFlow keeps and starts it.
+        bound = (6 / (2 * config.dim + 4 * config.cells)) ** 0.5
+        for weight in (self.input, self.recurrent):
+            nn.init.uniform_(weight, -bound, bound)
+        if self.projection is not None:
+            nn.init.xavier_uniform_(self.projection)
+
+    def forward(self, inputs: Tensor, sizes: Sequence[int], state: LstmState) -> tuple[Tensor, LstmState]:
+        """Packed inputs (N, dim) to packed outputs (N, dim) and the state after them."""
+        run = prepare_lstmp(
+            LstmpWeights(self.input, self.recurrent, self.bias, self.projection),
+            cell_clip=self.config.cell_clip,
+            output_clip=self.config.output_clip,
+            forget_bias=self.config.forget_bias,
+            backward=self.backward,
+        )
+        return run(inputs, sizes, state)
+
+
 class BiLM(nn.Module):
-    """Context-free word vectors, then LSTM layers that read them forward, backward or both ways."""
+    """The biLM: context-free word vectors, then LSTM layers that read them forward, backward or both ways."""
 
     def __init__(self, config: BiLMConfig) -> None:
         super().__init__()
@@ -101,7 +136,7 @@ class BiLM(nn.Module):
         return torch.cat(halves * (len(self.lstms) // len(halves)), dim=1)
 
     def initial_state(self, rows: int) -> BiLMState:
-        """Nothing read yet, for so many sentences."""
+        """The zero state, for so many sentences."""
         lstm, like = self.config.lstm, next(self.parameters())
         shape = (lstm.num_layers, len(self.lstms), rows)
         return BiLMState(like.new_zeros(*shape, lstm.dim), like.new_zeros(*shape, lstm.cells))
@@ -118,8 +153,49 @@ class BiLM(nn.Module):
         return torch.stack(outputs), states
 
 
+def read_direction(
+    bilm: BiLM,
+    direction: int,
+    inputs: Tensor,
+    state: LstmState | None = None,
+    drop: Callable[[Tensor], Tensor] = lambda vectors: vectors,
+) -> tuple[Tensor, LstmState]:
+    """One direction in reading order, as in training: the top layer (T, B, P), and the state after the last word.
+
+    Args:
+        bilm: The model.
+        direction: Which of its directions, by place in ``bilm.config.directions``.
+        inputs: Context-free vectors (T, B, P) of the words in reading order: for the backward direction, last first.
+        state: The state (layers, B, ...) to start from; zeros when not given. No gradient flows into it.
+        drop: Dropout, applied to the input of each LSTM layer and to the top layer.
+    """
+    state = direction_state(bilm, inputs.shape[1]) if state is None else state
+    config = bilm.config.lstm
+    hiddens, cells = [], []
+    for number, lstm in enumerate(cast("Sequence[Lstmp]", bilm.lstms[direction])):
+        inputs = drop(inputs)
+        outputs, after = run_sequence(
+            LstmpWeights(lstm.input, lstm.recurrent, lstm.bias, lstm.projection),
+            inputs,
+            LstmState(state.hidden[number], state.cell[number]),
+            cell_clip=config.cell_clip,
+            output_clip=config.output_clip,
+            forget_bias=config.forget_bias,
+        )
+        hiddens.append(after.hidden)
+        cells.append(after.cell)
+        inputs = outputs + inputs if config.residual and number > 0 else outputs
+    return drop(inputs), LstmState(torch.stack(hiddens), torch.stack(cells)) if hiddens else state
+
+
+def direction_state(bilm: BiLM, rows: int) -> LstmState:
+    """The zero state of one direction, for so many sentences."""
+    lstm, like = bilm.config.lstm, next(bilm.parameters())
+    return LstmState(like.new_zeros(lstm.num_layers, rows, lstm.dim), like.new_zeros(lstm.num_layers, rows, lstm.cells))
+
+
 def join(forward: BiLM, backward: BiLM) -> BiLM:
-    """One model out of two that read one way each; each keeps its own word encoder."""
+    """Join a forward and a backward model into one biLM; each keeps its own word encoder."""
     for model in (forward, backward):
         if len(model.config.directions) != 1:
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""From distinct words to context-free vectors: layer 0."""
+"""Character CNN, highway layers and word embeddings: context-free word vectors, layer 0."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from polyseme.kernels.char_windows import answers_of_windows
+from polyseme.kernels.char_cnn import char_cnn_on_cpu, char_cnn_on_gpu
 from polyseme.kernels.reference import pad_rows, prepare_char_cnn, steady_rows
-from polyseme.kernels.spelled_words import answers_of_words
 from polyseme.model.config import CharCnnConfig, InputConfig
 
 
 class Highway(nn.Module):
-    """Lets a part of the input through unchanged: g·relu(transform(x)) + (1 - g)·x with g = σ(gate(x))."""
+    """Highway layer: g·relu(transform(x)) + (1 - g)·x with g = σ(gate(x))."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -28,12 +27,12 @@ class Highway(nn.Module):
             self.gate.bias.fill_(-2.0)  # mostly closed at first
 
     def forward(self, features: Tensor) -> Tensor:
-        """Any shape (..., dim) to the same shape."""
+        """Features of any shape (..., dim) to the same shape."""
         return torch.lerp(features, torch.relu(self.transform(features)), torch.sigmoid(self.gate(features)))
 
 
 class CharEncoder(nn.Module):
-    """Spellings (U, C) to features (U, filters): a convolution for each width, the maximum, highway layers."""
+    """Character CNN: spellings (U, C) to features (U, filters), max-pooled, then highway layers."""
 
     def __init__(self, config: CharCnnConfig) -> None:
         super().__init__()
@@ -55,9 +54,9 @@ class CharEncoder(nn.Module):
         return convolve(self.embedding(characters), lengths)
 
     def _windows(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        """The same but for rounding, with a quicker gradient; very long words, which are few, the other way."""
+        """The same but for rounding, with a faster gradient; very long words, which are few, go the other way."""
         if characters.is_cuda:
-            return self._activation()(answers_of_words(characters, lengths, self.embedding.weight, self._filters()))
+            return self._activation()(char_cnn_on_gpu(characters, lengths, self.embedding.weight, self._filters()))
         widest = max(width for width, _ in self.config.filters)
         short = lengths + widest <= self.config.max_characters
         if not short.all():
@@ -67,8 +66,7 @@ class CharEncoder(nn.Module):
                     part = encode(characters[chosen], lengths[chosen])
                     features = features.to(part.dtype).index_put((chosen.nonzero().squeeze(1),), part)
             return features
-        answers = answers_of_windows(characters, lengths, self.embedding.weight, self._filters())
-        return self._activation()(answers)
+        return self._activation()(char_cnn_on_cpu(characters, lengths, self.embedding.weight, self._filters()))
 
     def _filters(self) -> list[tuple[Tensor, Tensor]]:
         return [(c.weight, c.bias) for c in cast("Iterable[nn.Conv1d]", self.convolutions) if c.bias is not None]
@@ -78,7 +76,7 @@ class CharEncoder(nn.Module):
 
 
 class WordInput(nn.Module):
-    """Distinct words to the vectors that an LSTM reads (U, dim)."""
+    """Input encoder of the LSTMs: distinct words to context-free vectors (U, dim)."""
 
     def __init__(self, config: InputConfig) -> None:
         super().__init__()

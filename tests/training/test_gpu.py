@@ -7,9 +7,9 @@ import pytest
 import torch
 from small_runs import make_shards, make_trainer, settings_of
 
+from polyseme.kernels.char_cnn import char_cnn_on_gpu
 from polyseme.kernels.reference import LstmpWeights, LstmState
 from polyseme.kernels.sequence import run_sequence
-from polyseme.kernels.spelled_words import answers_of_words
 from polyseme.model.softmax import Softmax, SoftmaxConfig
 from polyseme.training.loop.checkpoint import load_checkpoint, save_checkpoint
 from polyseme.training.loop.losses import FullLoss, SampledLoss
@@ -64,7 +64,7 @@ def test_the_gpu_reads_words_as_the_cpu_does(dtype, near):
         here = [weight.to(device, kind, copy=True).requires_grad_() for weight in weights]
         with torch.autocast("cuda", dtype, enabled=device == "cuda" and dtype != torch.float32):
             filters = list(zip(here[1::2], here[2::2], strict=True))
-            answers = answers_of_words(spellings.to(device), lengths, here[0], filters)
+            answers = char_cnn_on_gpu(spellings.to(device), lengths, here[0], filters)
         answers.backward(change.to(device, answers.dtype))
         found.append([answers, *(leaf.grad for leaf in here)])
     near = [near] + [near if dtype == torch.float32 else 0.2] * 7  # rounding changes which of two places is the largest

@@ -32,9 +32,8 @@ from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.formats.stored import release_mapped_pages
 from polyseme.kernels import native, threads
 from polyseme.kernels.reference import LstmpWeights
-from polyseme.model.bilm import BiLM
+from polyseme.model.bilm import BiLM, Lstmp
 from polyseme.model.input import CharEncoder, Highway, WordInput
-from polyseme.model.lstmp import Lstmp
 from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
 
 WORTH_A_THREAD = 8  # words to encode

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from polyseme.kernels.cells import Gates, step_cells
+from polyseme.kernels.lstm_cell import Gates, step_cells
 from polyseme.kernels.reference import opened_bias
 from polyseme.model.bilm import BiLM
 

@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.kernels.reference import LstmState
-from polyseme.model.bilm import BiLM
-from polyseme.model.reading import initial_state, read
+from polyseme.model.bilm import BiLM, direction_state, read_direction
 from polyseme.model.softmax import Head
 from polyseme.training.loop.losses import Loss
 from polyseme.training.loop.windows import DIRECTIONS, Window, mix_seeds
@@ -56,7 +55,7 @@ class Learner:
 
     def initial_states(self, rows: int) -> list[LstmState]:
         """Nothing read yet."""
-        return [initial_state(self.bilm, rows) for _ in range(DIRECTIONS)]
+        return [direction_state(self.bilm, rows) for _ in range(DIRECTIONS)]
 
     def compute_gradients(
         self, window: Window, states: Sequence[LstmState], predictions: int, seed: int
@@ -80,7 +79,7 @@ class Learner:
         def reading(way: int) -> tuple[Tensor, LstmState]:
             drop = self._dropping(mix_seeds(seed, way), inputs[way].device)
             with self._reduced():
-                return read(self.bilm, way, inputs[way], _kept(states[way], window.keep[way]), drop)
+                return read_direction(self.bilm, way, inputs[way], _kept(states[way], window.keep[way]), drop)
 
         def judging(way: int) -> tuple[Tensor, Tensor]:
             top = tops[way].detach().requires_grad_()

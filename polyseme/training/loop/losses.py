@@ -100,10 +100,10 @@ def _cross_entropy(
 @functools.cache
 def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]] | None:
     try:
-        from polyseme.kernels import triton_shares
+        from polyseme.kernels import triton_cross_entropy
     except ImportError:
         return None
-    return triton_shares.shares_of
+    return triton_cross_entropy.cross_entropy_gradient
 
 
 class _CrossEntropy(torch.autograd.Function):

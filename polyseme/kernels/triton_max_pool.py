@@ -1,4 +1,4 @@
-"""The largest of each word's scores as one kernel, and its gradient as another. Imported only where Triton is."""
+"""Triton kernels of max pooling over each word's windows, forward and backward. Imported only where Triton is."""
 
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: ANN001, ANN202, N803 - what Triton compiles is not quite Python
@@ -50,7 +50,7 @@ def _spread(changes, where, ends, out, K: tl.constexpr, BLOCK: tl.constexpr):
         out += K
 
 
-class _Largest(torch.autograd.Function):
+class _MaxPool(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, scores: Tensor, ends: Tensor, last: Tensor) -> Tensor:  # noqa: ANN401
         words, filters = len(ends) - 1, scores.shape[1]
@@ -72,9 +72,9 @@ class _Largest(torch.autograd.Function):
         return out, None, None
 
 
-def largest(scores: Tensor, ends: Tensor, last: Tensor) -> Tensor:
-    """Of scores (N, K) the largest of each word (U, K): those of a word end at ``ends`` (U + 1,).
+def max_pool(scores: Tensor, ends: Tensor, last: Tensor) -> Tensor:
+    """Max pooling of scores (N, K) over each word (U, K): those of a word end at ``ends`` (U + 1,).
 
     A filter is asked at places up to its ``last`` (K,) only; a word has at most 255 places.
     """
-    return _Largest.apply(scores, ends, last)
+    return _MaxPool.apply(scores, ends, last)

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from polyseme.kernels.char_cnn import char_cnn_on_gpu
 from polyseme.kernels.reference import prepare_char_cnn
-from polyseme.kernels.spelled_words import answers_of_words
 
 FILTERS = ((1, 3), (2, 4), (5, 6))
 MOST = 12
@@ -35,7 +35,7 @@ def test_words_of_any_length_are_answered_as_by_the_convolution(seed):
     spellings, lengths = make_words(seed, 40)
     table, filters = make_weights(seed)
     expected = prepare_char_cnn(filters, torch.relu, MOST)(F.embedding(spellings, table), lengths)
-    found = torch.relu(answers_of_words(spellings, lengths, table, filters))
+    found = torch.relu(char_cnn_on_gpu(spellings, lengths, table, filters))
     torch.testing.assert_close(found, expected)
     change = torch.randn_like(found)
     leaves = [table, *(part for pair in filters for part in pair)]
@@ -49,4 +49,4 @@ def test_one_word_as_long_as_a_spelling_can_be():
     spellings, lengths = torch.randint(1, 30, (1, MOST)), torch.tensor([MOST])
     table, filters = make_weights(0)
     expected = prepare_char_cnn(filters, torch.tanh, MOST)(F.embedding(spellings, table), lengths)
-    torch.testing.assert_close(torch.tanh(answers_of_words(spellings, lengths, table, filters)), expected)
+    torch.testing.assert_close(torch.tanh(char_cnn_on_gpu(spellings, lengths, table, filters)), expected)

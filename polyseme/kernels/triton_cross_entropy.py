@@ -1,4 +1,4 @@
-"""Scores to shares of the probability as one kernel. Imported only where Triton is."""
+"""Triton kernel of softmax cross-entropy with its gradient, in place. Imported only where Triton is."""
 
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: ANN001, ANN202, N803 - what Triton compiles is not quite Python
@@ -13,12 +13,12 @@ BLOCK = 4096  # scores that a program looks at together
 
 
 @triton.jit
-def _share(scores, shares, offsets, columns, wanted, losses, missing, n, BLOCK: tl.constexpr):
+def _cross_entropy(scores, gradient, offsets, columns, wanted, losses, missing, n, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     own = tl.load(columns + row)
     score_of_own = tl.load(wanted + row)
     scores += row * n
-    shares += row * n
+    gradient += row * n
     highest = score_of_own
     whole = 1.0
     for first in range(0, n, BLOCK):
@@ -36,15 +36,17 @@ def _share(scores, shares, offsets, columns, wanted, losses, missing, n, BLOCK: 
         column = first + tl.arange(0, BLOCK)
         there = column < n
         score = tl.load(scores + column, there, float("-inf")).to(tl.float32) + tl.load(offsets + column, there, 0.0)
-        share = tl.where(column == own, short_of_one, tl.exp(score - logarithm))
-        tl.store(shares + column, share.to(tl.bfloat16), there)
+        probability = tl.where(column == own, short_of_one, tl.exp(score - logarithm))
+        tl.store(gradient + column, probability.to(tl.bfloat16), there)
 
 
-def shares_of(scores: Tensor, offsets: Tensor, columns: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Each word's share of the probability, the losses (N,), and what each target is short of one (N,), negative.
+def cross_entropy_gradient(
+    scores: Tensor, offsets: Tensor, columns: Tensor, wanted: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradient of the loss by the scores (N, n), the losses (N,), and p - 1 of each target (N,), negative.
 
-    In the target's own column stands what it is short of, so the shares (N, n) are the gradient of the loss by the
-    scores. They lie in the memory of the scores.
+    The gradient is the softmax probability of each word, and p - 1 in the target's own column. It lies in the memory
+    of the scores.
 
     Args:
         scores: In float16 (N, n), of words that stand for all others; they are written over.
@@ -53,7 +55,9 @@ def shares_of(scores: Tensor, offsets: Tensor, columns: Tensor, wanted: Tensor) 
         wanted: The target's own score (N,), float32.
     """
     rows, words = scores.shape
-    shares = scores.view(torch.bfloat16)
+    gradient = scores.view(torch.bfloat16)
     losses, missing = torch.empty_like(wanted), torch.empty_like(wanted)
-    _share[(rows,)](scores, shares, offsets, columns, wanted, losses, missing, words, BLOCK=BLOCK, num_warps=8)
-    return shares, losses, missing
+    _cross_entropy[(rows,)](
+        scores, gradient, offsets, columns, wanted, losses, missing, words, BLOCK=BLOCK, num_warps=8
+    )
+    return gradient, losses, missing

@@ -1,4 +1,4 @@
-"""`cells.step_cells` as one kernel. Imported only where Triton is."""
+"""Triton kernel of the LSTM cell update (`lstm_cell.step_cells`). Imported only where Triton is."""
 
 # pyright: reportMissingImports=false, reportIndexIssue=false
 # ruff: noqa: ANN001, ANN202, N803 - what Triton compiles is not quite Python
@@ -7,8 +7,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 from torch import Tensor
-
-from polyseme.kernels.cells import Gates
 
 BLOCK = 1024  # cells that one program works on
 
@@ -79,25 +77,34 @@ def _step(
     tl.store(out + way * out_stride + row * H + cells, (output * _tanh(now)).to(out.dtype.element_ty), there)
 
 
-def step_cells(gates: Gates, cell: Tensor, out: Tensor, clip: float) -> None:
-    """See `cells.step_cells`."""
+def step_cells(
+    inputs: Tensor,
+    places: Tensor | None,
+    first: int,
+    recurrent: Tensor,
+    bias: Tensor,
+    cell: Tensor,
+    out: Tensor,
+    clip: float,
+) -> None:
+    """The LSTM cell update; the arguments are the fields of `lstm_cell.Gates`, then those of `lstm_cell.step_cells`."""
     ways, rows, cells = out.shape
     _step[(rows, triton.cdiv(cells, BLOCK), ways)](
-        gates.inputs,
-        gates.places,
-        gates.recurrent,
-        gates.bias,
+        inputs,
+        places,
+        recurrent,
+        bias,
         cell,
         out,
-        gates.first,
-        gates.inputs.stride(0),
-        0 if gates.places is None else gates.places.stride(0),
-        gates.recurrent.stride(0),
+        first,
+        inputs.stride(0),
+        0 if places is None else places.stride(0),
+        recurrent.stride(0),
         cell.stride(0),
         out.stride(0),
         clip,
         H=cells,
-        PLACED=gates.places is not None,
+        PLACED=places is not None,
         CLIPPED=clip > 0,
         BLOCK=BLOCK,
     )
