@@ -23,6 +23,7 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
+    list_words,
 )
 from polyseme.report.page.drawing import line_chart
 
@@ -55,7 +56,7 @@ def judge(findings: Findings) -> Verdict:
     if not syntax or not meaning:
         return Verdict(UNTESTED, f"Half of the claim was not tested. {findings.why_missing(*NEEDED)}", blocks)
     context_helps = all(test.context_helps for test in tests if test.name == "parts of speech")
-    reason = f"{_say(syntax, 'syntax')} {_say(meaning, 'meaning')}"
+    reason = f"{_say(syntax, 'Syntax')} {_say(meaning, 'Meaning')}"
     if not context_helps:
         reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
     held = context_helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
@@ -74,7 +75,8 @@ CLAIM = Claim(
     "An ELMo model has two layers that read the sentence, one on top of the other. The lower layer is said to know "
     "more about grammar (which part of speech a word is, its role in the sentence, whether it is part of a name), the "
     "upper layer more about meaning (the sense of a word, whether a sentence is positive or negative). We ask each "
-    "layer with a linear probe: a classifier so simple that it only finds information that is easy to read.",
+    "layer with a linear probe: a classifier so simple that it only finds information that is easy to read. "
+    "(For word senses, the sense with the nearest vector is chosen.)",
     MEASUREMENTS,
     judge,
     hint="A layer is one pass over the sentence; the second layer works on the output of the first.",
@@ -121,8 +123,17 @@ def _half_holds(tests: list[LayerComparison], layer: int) -> bool:
 
 
 def _say(tests: list[LayerComparison], subject: str) -> str:
-    parts = [f"{test.name}: {f'layer {test.better}' if test.better else 'no significant difference'}" for test in tests]
-    return f"Better layer for {subject}: {'; '.join(parts)}."
+    """One sentence on which layer is better in which tests."""
+    texts = {
+        1: "layer 1 is significantly better at",
+        2: "layer 2 is significantly better at",
+        None: "no significant difference at",
+    }
+    parts = []
+    for better, text in texts.items():
+        if names := [test.name for test in tests if test.better == better]:
+            parts.append(f"{text} {list_words(names)}")
+    return f"{subject}: {'; '.join(parts)}."
 
 
 def _blocks(findings: Findings, tests: list[LayerComparison]) -> list[Block]:
@@ -136,9 +147,7 @@ def _blocks(findings: Findings, tests: list[LayerComparison]) -> list[Block]:
         for test in tests
     )
     blocks: list[Block] = [
-        Figure(
-            line_chart(series, layers, "layer", (0, 100)), "Accuracy of a linear probe, %; for names and senses, F1."
-        ),
+        Figure(line_chart(series, layers, "layer", (0, 100)), "Accuracy, %; for names and senses, F1."),
         Table(
             ("test", *(f"layer {name}" for name in layers), "better of 1 and 2"),
             rows,

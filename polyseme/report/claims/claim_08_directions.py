@@ -67,7 +67,7 @@ def judge(findings: Findings) -> Verdict:
             "filling can be tested: both directions are significantly better at it than each one alone."
         ),
         *map(_figure, tests),
-        *(_gap_blocks(gaps) if gaps else [Paragraph(findings.why_missing("gaps"))]),
+        *(_gap_blocks(gaps) if gaps else [Paragraph(f"Gap filling was not tested. {findings.why_missing('gaps')}")]),
     ]
     return Verdict(HELD if held else FAILED, " ".join(reasons), (*blocks, findings.rerun(8)))
 
