@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyseme.report.claim import Claim, Findings, not_tested
-from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN
+from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN, context_helps
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import INVENTORY, SEMCOR, SENSES, TESTS
@@ -39,7 +39,6 @@ class LayerComparison:
     syntax: bool
     scores: list[float]
     better: int | None  # 1 or 2 if the difference is significant
-    context_helps: bool  # whether a layer above 0 is significantly better than layer 0
 
 
 def judge(findings: Findings) -> Verdict:
@@ -55,11 +54,11 @@ def judge(findings: Findings) -> Verdict:
     syntax, meaning = ([test for test in tests if test.syntax is kind] for kind in (True, False))
     if not syntax or not meaning:
         return Verdict(UNTESTED, f"Half of the claim was not tested. {findings.why_missing(*NEEDED)}", blocks)
-    context_helps = all(test.context_helps for test in tests if test.name == "parts of speech")
+    helps = context_helps(findings.results.get("grammar"))
     reason = f"{_say(syntax, 'Syntax')} {_say(meaning, 'Meaning')}"
-    if not context_helps:
+    if not helps:
         reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
-    held = context_helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
+    held = helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
     rule = PassRule(
         "layer 1 is significantly better than layer 2 in at least two tests of syntax and significantly worse in none, "
         "and layer 2 is significantly better than layer 1 in at least one test of meaning and significantly worse in "
@@ -101,9 +100,8 @@ def _comparisons(findings: Findings) -> list[LayerComparison]:
 def _compare(name: str, syntax: bool, scores: dict[str, float], p: dict[str, float]) -> LayerComparison:
     layers = [scores[key] for key in scores if key.isdigit()]
     significant = len(layers) > 2 and p["1 2"] < SIGNIFICANCE
-    context = any(layers[n] > layers[0] and p[f"0 {n}"] < SIGNIFICANCE for n in range(1, len(layers)))
     better = (1 if layers[1] > layers[2] else 2) if significant else None
-    return LayerComparison(name, syntax, layers, better, context)
+    return LayerComparison(name, syntax, layers, better)
 
 
 def _compare_names(found: Results) -> LayerComparison:
@@ -112,8 +110,7 @@ def _compare_names(found: Results) -> LayerComparison:
     if len(layers) > 2:
         low, high = found["difference"]["1 2"]
         better = 1 if low > 0 else 2 if high < 0 else None
-    context = any(found["difference"][f"0 {n}"][1] < 0 for n in range(1, len(layers)))
-    return LayerComparison("names", True, layers, better, context)
+    return LayerComparison("names", True, layers, better)
 
 
 def _half_holds(tests: list[LayerComparison], layer: int) -> bool:
