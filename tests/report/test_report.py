@@ -13,8 +13,8 @@ from polyseme.errors import PolysemeError
 from polyseme.loading import load
 from polyseme.report import run
 from polyseme.report.claim import Findings
-from polyseme.report.claims import claim_01_context as words
-from polyseme.report.claims import listing as claims
+from polyseme.report.claims import claim_01_context as context
+from polyseme.report.claims import listing
 from polyseme.report.claims.claim_03_unseen_words import UNSEEN
 from polyseme.report.claims.claim_09_documents import DOCUMENTS
 from polyseme.report.claims.claim_10_transformer_layers import SIMILARITY, WIC
@@ -128,9 +128,9 @@ def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
 
     arguments = ("report", tiny, "--only", "1", "-o", tmp_path)
     with monkeypatch.context() as patch:
-        broken = words.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
-        claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.judge)
-        patch.setattr(claims, "CLAIMS", (claim,))
+        broken = context.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
+        claim = context.CLAIM.__class__(1, "x", "x", (context.CLASSIC, broken), context.judge)
+        patch.setattr(listing, "CLAIMS", (claim,))
         stopped = call(*arguments)
         assert stopped.status == 130
         assert "the same command goes on from here" in stopped.err

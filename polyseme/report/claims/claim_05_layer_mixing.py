@@ -14,16 +14,7 @@ from polyseme.report.measure.task_results import (
     mean_and_deviation,
     task_title,
 )
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    UNTESTED,
-    Block,
-    PassRule,
-    Table,
-    Verdict,
-    capitalize_first,
-)
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, PassRule, Table, Verdict, capitalize_first
 
 TOP = "layer-2"
 ROWS = {

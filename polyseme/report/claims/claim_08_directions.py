@@ -25,12 +25,7 @@ from polyseme.report.page.content import (
 )
 from polyseme.report.page.drawing import Bar, bar_chart
 
-LABELS = {
-    FORWARD: "left to right",
-    BACKWARD: "right to left",
-    HALF: "both, half the size",
-    BOTH: "both",
-}
+LABELS = {FORWARD: "left to right", BACKWARD: "right to left", HALF: "both, half the size", BOTH: "both"}
 DirectionTest = tuple[str, dict[str, float], bool]  # its name, scores by view, whether both is significantly best
 
 

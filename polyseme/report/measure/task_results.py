@@ -60,10 +60,10 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected JSON, and it is not: {error}; {REMEDY}") from error
     if not isinstance(results, dict):
-        raise FormatError(f"{path}: expected a JSON object of results by name, got {_short(results)}; {REMEDY}")
+        raise FormatError(f"{path}: expected a JSON object of results by name, got {results!s:.60}; {REMEDY}")
     for key, result in results.items():
         if expected := _fault(key, result):
-            raise FormatError(f"{path}: {key}: expected {expected}, got {_short(result)}; {REMEDY}")
+            raise FormatError(f"{path}: {key}: expected {expected}, got {result!s:.60}; {REMEDY}")
     return results
 
 
@@ -99,11 +99,6 @@ def _are_numbers(value: Any, count: int | None = None) -> bool:  # noqa: ANN401 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401 - anything that JSON holds
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def results_of_model(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
