@@ -17,7 +17,7 @@ from polyseme.formats import SHIPPED_FOLDER, SHIPPED_MODEL, open_model
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
-from polyseme.tasks.folder import Source
+from polyseme.tasks.folder import EncoderSource
 
 PLACE = SHIPPED_FOLDER / SHIPPED_MODEL
 LARGEST = 45_000_000
@@ -85,7 +85,7 @@ def test_an_index_finds_the_model_that_ships_again_wherever_it_is(call, stand_in
 
 
 def test_a_task_remembers_it_by_name_and_can_take_it_along(stand_in, tmp_path):
-    source = Source.open("english")
+    source = EncoderSource.open("english")
     assert source.describe()["path"] == "english"
     bundled = source.bundle(tmp_path / "bundled")
     assert polyseme.load(tmp_path / bundled).fingerprint() == source.fingerprint

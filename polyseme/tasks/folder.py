@@ -35,7 +35,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class EncoderSource:
     """An opened encoder and where it came from.
 
     Attributes:
@@ -49,7 +49,7 @@ class Source:
     fingerprint: str
 
     @classmethod
-    def open(cls, given: Given, device: str | torch.device = "cpu") -> Source:
+    def open(cls, given: EncoderLike, device: str | torch.device = "cpu") -> EncoderSource:
         """Open what is named by a path; an encoder is taken as it is."""
         if isinstance(given, Encoder):
             return cls(given.to(device), None, given.fingerprint())
@@ -86,14 +86,16 @@ class Source:
         return folder.name
 
 
-Given = str | Path | Encoder
+EncoderLike = str | Path | Encoder
 
 
-def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: str | torch.device) -> Source:
+def reopen(
+    about: Mapping[str, Any], folder: Path, given: EncoderLike | None, device: str | torch.device
+) -> EncoderSource:
     """Find the encoder of a saved model again, and make sure that it is the one.
 
     Args:
-        about: What `Source.describe` said.
+        about: What `EncoderSource.describe` said.
         folder: Of the saved model.
         given: An encoder in its place, from the one who loads; it must be the same.
         device: Where to compute.
@@ -102,7 +104,7 @@ def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: 
     if path is None:
         raise ConfigError(f"{folder} was fitted with {name}, which was given opened; give it, or its path, to load")
     try:
-        found = Source.open(path, device)
+        found = EncoderSource.open(path, device)
     except PolysemeError as error:
         remedy = "" if given else "; if it has moved, give its new path (--encoder, or --words for word vectors)"
         raise FormatError(f"{folder} needs its encoder {name}, but {error}{remedy}") from error
@@ -112,14 +114,14 @@ def reopen(about: Mapping[str, Any], folder: Path, given: Given | None, device: 
             f"{path if not isinstance(path, Encoder) else path.name} has {found.fingerprint[:12]}: its vectors would "
             "mean nothing here; give the one it was fitted with, or fit anew"
         )
-    return Source(found.encoder, found.path or about.get("path"), found.fingerprint)
+    return EncoderSource(found.encoder, found.path or about.get("path"), found.fingerprint)
 
 
 def save_model(
     path: str | Path,
     config: Mapping[str, Any],
     weights: Mapping[str, Tensor],
-    sources: Mapping[str, Sequence[Source]],
+    sources: Mapping[str, Sequence[EncoderSource]],
     bundle: bool = False,
     overwrite: bool = False,
 ) -> None:
@@ -167,7 +169,7 @@ def load_model(path: str | Path, task: str) -> tuple[dict[str, Any], dict[str, T
         raise FormatError(f"{folder / 'model.safetensors'} cannot be read: {error}") from error
 
 
-def fill(network: nn.Module, weights: Mapping[str, Tensor], folder: str | Path) -> None:
+def load_weights(network: nn.Module, weights: Mapping[str, Tensor], folder: str | Path) -> None:
     """Put weights into a network, all of them and no others."""
     try:
         network.load_state_dict(dict(weights))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyseme.tasks.fitting.loop import Score
+from polyseme.tasks.fitting.loop import DevScore
 from polyseme.tasks.tagging.schemes import read_spans
 
 Labels = Sequence[Sequence[str]]
@@ -85,9 +85,9 @@ class ClassScores:
     unseen: dict[str, int]
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number."""
-        return Score(self.accuracy, "accuracy")
+        return DevScore(self.accuracy, "accuracy")
 
 
 def score_classes(gold: Sequence[str], predicted: Sequence[str], known: Sequence[str]) -> ClassScores:
@@ -121,9 +121,9 @@ class NumberScores:
     squared_error: float
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number; 0 where there is no correlation to speak of."""
-        return Score(self.pearson if math.isfinite(self.pearson) else 0.0, "Pearson")
+        return DevScore(self.pearson if math.isfinite(self.pearson) else 0.0, "Pearson")
 
 
 def score_numbers(gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:

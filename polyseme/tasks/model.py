@@ -18,10 +18,10 @@ from polyseme.errors import ConfigError
 from polyseme.model.config import from_dict
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
-from polyseme.tasks.features.reader import Reader
-from polyseme.tasks.fitting.checkpoint import Checkpoint
-from polyseme.tasks.fitting.loop import FitSettings, Report, Task, fit
-from polyseme.tasks.folder import Given, Source, fill, load_model, reopen, save_model
+from polyseme.tasks.features.reader import FeatureReader
+from polyseme.tasks.fitting.checkpoint import FitCheckpoint
+from polyseme.tasks.fitting.loop import FitReport, FitSettings, Task, fit
+from polyseme.tasks.folder import EncoderLike, EncoderSource, load_model, load_weights, reopen, save_model
 from polyseme.tasks.parameters import Estimator
 
 
@@ -68,19 +68,19 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     default_fit: ClassVar[FitSettings] = FitSettings()
     settings_: S
     fit_settings_: FitSettings
-    encoders_: list[Source]
-    word_encoders_: list[Source]
+    encoders_: list[EncoderSource]
+    word_encoders_: list[EncoderSource]
     network_: N
-    reader_: Reader
+    reader_: FeatureReader
     cache_: FeatureCache
     best_score_: float | None
     best_epoch_: int
 
     def __init__(
         self,
-        encoder: Given | Sequence[Given] | None = None,
+        encoder: EncoderLike | Sequence[EncoderLike] | None = None,
         *,
-        words: Given | None = None,
+        words: EncoderLike | None = None,
         settings: S | None = None,
         fit_settings: FitSettings | None = None,
         cache: FeatureCache | None = None,
@@ -97,11 +97,11 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         answers: Iterable[Any],
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Iterator[Report]:
+    ) -> Iterator[FitReport]:
         """Learn as `fit` does, and give a report of every step."""
 
     @abstractmethod
-    def _make_network(self, reader: Reader) -> N:
+    def _make_network(self, reader: FeatureReader) -> N:
         """The network, with random weights, for what is to be told apart."""
 
     @abstractmethod
@@ -159,9 +159,9 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     def load(
         cls: type[M],
         path: str | Path,
-        encoder: Given | Sequence[Given] | None = None,
+        encoder: EncoderLike | Sequence[EncoderLike] | None = None,
         *,
-        words: Given | None = None,
+        words: EncoderLike | None = None,
         device: str | torch.device = "cpu",
     ) -> M:
         """Open a folder that `save` wrote.
@@ -188,7 +188,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         model._begin(encoders, static)
         model._take_learned(config.get("learned"))
         model._build()
-        fill(model.network_, weights, folder)
+        load_weights(model.network_, weights, folder)
         best = config.get("best", {})
         model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
         return model
@@ -196,11 +196,15 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     from_pretrained = load  # the names that transformers' users type
     save_pretrained = save
 
-    def _begin(self, encoders: Sequence[Source] | None = None, words: Sequence[Source] | None = None) -> None:
+    def _begin(
+        self, encoders: Sequence[EncoderSource] | None = None, words: Sequence[EncoderSource] | None = None
+    ) -> None:
         """Forget what was learned, settle the settings, and open the encoders unless they are given."""
         settings, device = self._resolved("settings"), self.device
-        opened = [Source.open(one, device) for one in _several(self.encoder)] if encoders is None else [*encoders]
-        static = [Source.open(one, device) for one in _several(self.words)] if words is None else [*words]
+        opened = (
+            [EncoderSource.open(one, device) for one in _several(self.encoder)] if encoders is None else [*encoders]
+        )
+        static = [EncoderSource.open(one, device) for one in _several(self.words)] if words is None else [*words]
         if settings.fine_tune and not opened:
             raise ConfigError("fine_tune trains the encoders, but there are none; give an encoder, or leave it out")
         vars(self).pop("network_", None)
@@ -214,14 +218,14 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         learns = self.settings_.fine_tune
         encoders = [copy.deepcopy(source.encoder) if learns else source.encoder for source in self.encoders_]
         words = self.word_encoders_[0].encoder if self.word_encoders_ else None
-        self.reader_ = Reader(encoders, words, learns, self.cache_)
+        self.reader_ = FeatureReader(encoders, words, learns, self.cache_)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.fit_settings_.seed)
             self.network_ = self._make_network(self.reader_).to(self.device).eval()
 
-    def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[Report]:
+    def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
         """Fit what `_build` made."""
-        place = Checkpoint(checkpoint, self._about(data)) if checkpoint else None
+        place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
         for report in fit(task, self.fit_settings_, place):
             self.best_score_, self.best_epoch_ = report.best, report.best_epoch
             yield report
@@ -239,13 +243,15 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         }
 
 
-def _several(given: Given | Sequence[Given] | None) -> list[Given]:
+def _several(given: EncoderLike | Sequence[EncoderLike] | None) -> list[EncoderLike]:
     if given is None:
         return []
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
-def _reopen(described: Sequence[Any], given: Sequence[Given], folder: Path, device: str | torch.device) -> list[Source]:
+def _reopen(
+    described: Sequence[Any], given: Sequence[EncoderLike], folder: Path, device: str | torch.device
+) -> list[EncoderSource]:
     if given and len(given) != len(described):
         raise ConfigError(f"{folder} was fitted with {len(described)} of these encoders; {len(given)} were given")
     stand_ins = [*given] or [None] * len(described)

@@ -11,7 +11,7 @@ from served import make_catalogue, running
 
 from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings
-from polyseme.tasks.features.bilstm import SpellingSettings
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.tagger import Tagger
@@ -360,7 +360,7 @@ def test_a_key_is_asked_for_and_used(visit):
 
 def test_a_tagger_shows_its_labels_and_its_layer_weights(visit):
     default = make_catalogue().default
-    small = TaggerSettings(cells=12, layers=1, spelling=SpellingSettings(dim=8, filters=12))
+    small = TaggerSettings(cells=12, layers=1, spelling=CharCnnSettings(dim=8, filters=12))
     tagger = Tagger(default.encoder, settings=small, fit_settings=FitSettings(epochs=1))
     tagger.fit([["the", "bank"]] * 8, [["X", "Y"]] * 8, dev=([["the", "bank"]], [["X", "Y"]]))
     with running(Catalogue([default], tagger, "letters")) as tagging:

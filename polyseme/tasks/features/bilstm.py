@@ -25,14 +25,14 @@ from polyseme.errors import ConfigError
 from polyseme.model.config import CharCnnConfig
 from polyseme.model.input import CharEncoder
 from polyseme.tasks.features.mixing import Mixes, MixSettings, TaskNetwork
-from polyseme.tasks.features.reader import LONGEST_SPELLING, Inputs, Reader
+from polyseme.tasks.features.reader import LONGEST_SPELLING, FeatureBatch, FeatureReader
 from polyseme.tasks.fitting.settings import check_choice, check_range
 
 Where = Literal["input", "output", "both", "taglm"]
 
 
 @dataclass(frozen=True)
-class SpellingSettings:
+class CharCnnSettings:
     """The task's own character convolution."""
 
     dim: int = 30
@@ -45,43 +45,43 @@ class SpellingSettings:
         check_range(self, "filters", 1, 1 << 16)
 
 
-class Spelling(nn.Module):
+class CharCnn(nn.Module):
     """Spellings of distinct words to features of the words where they stand (B, T, filters)."""
 
-    def __init__(self, settings: SpellingSettings) -> None:
+    def __init__(self, settings: CharCnnSettings) -> None:
         super().__init__()
         filters = ((settings.width, settings.filters),)
         self.encoder = CharEncoder(CharCnnConfig(dim=settings.dim, filters=filters, num_highway=0))
         self.dim = settings.filters
 
-    def forward(self, inputs: Inputs) -> Tensor:
+    def forward(self, inputs: FeatureBatch) -> Tensor:
         """Each distinct word once."""
         return self.encoder(inputs.spellings, inputs.spelling_lengths)[inputs.places]
 
 
-class OwnVectors(nn.Module):
+class ContextFreeVectors(nn.Module):
     """The vectors of words that know no context: static ones, and those of the spelling; side by side, or nothing."""
 
-    def __init__(self, reader: Reader, spelling: SpellingSettings | None) -> None:
+    def __init__(self, reader: FeatureReader, spelling: CharCnnSettings | None) -> None:
         super().__init__()
-        self.spelling = Spelling(spelling) if spelling else None
+        self.spelling = CharCnn(spelling) if spelling else None
         self.has_words = reader.words is not None
         self.dim = (reader.words.dim if reader.words else 0) + (self.spelling.dim if self.spelling else 0)
 
-    def forward(self, inputs: Inputs) -> list[Tensor]:
+    def forward(self, inputs: FeatureBatch) -> list[Tensor]:
         """The parts (B, T, D) there are."""
         parts = [inputs.words] if self.has_words and inputs.words is not None else []
         return [*parts, self.spelling(inputs)] if self.spelling else parts
 
 
-class Contextual(nn.Module):
+class ContextualLayers(nn.Module):
     """All layers (B, L, T, D) of each encoder: as the batch brings them, or computed here so that encoders learn."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: FeatureReader) -> None:
         super().__init__()
         self.encoders = nn.ModuleList(reader.encoders if reader.learns else ())
 
-    def forward(self, inputs: Inputs) -> Sequence[Tensor]:
+    def forward(self, inputs: FeatureBatch) -> Sequence[Tensor]:
         """From the top of the batch, whichever way."""
         if not len(self.encoders):
             return inputs.layers
@@ -90,7 +90,7 @@ class Contextual(nn.Module):
 
 
 @dataclass(frozen=True)
-class StackSettings:
+class BiLstmSettings:
     """What the stack is made of.
 
     Attributes:
@@ -105,7 +105,7 @@ class StackSettings:
 
     where: Where = "input"
     mix: MixSettings = field(default_factory=MixSettings)
-    spelling: SpellingSettings | None = field(default_factory=SpellingSettings)
+    spelling: CharCnnSettings | None = field(default_factory=CharCnnSettings)
     cells: int = 200
     layers: int = 2
     dropout: float = 0.5
@@ -118,13 +118,13 @@ class StackSettings:
         check_range(self, "dropout", 0, 1)
 
 
-class StackNetwork(TaskNetwork):
-    """`Inputs` to a vector (B, T, ``dim``) for each word in its sentence; what is made of them is a task's affair."""
+class BiLstmNetwork(TaskNetwork):
+    """BiLSTM layers: a `FeatureBatch` to one vector (B, T, ``dim``) for each word in its sentence."""
 
-    def __init__(self, settings: StackSettings, reader: Reader) -> None:
+    def __init__(self, settings: BiLstmSettings, reader: FeatureReader) -> None:
         super().__init__()
-        self.contextual = Contextual(reader)
-        self.own = OwnVectors(reader, settings.spelling)
+        self.contextual = ContextualLayers(reader)
+        self.own = ContextFreeVectors(reader, settings.spelling)
         places = _places(settings.where) if reader.encoders else {}
         self.mixes = nn.ModuleDict(
             {place: Mixes(reader.shapes, _mix(settings, place)) for place, used in places.items() if used}
@@ -135,17 +135,17 @@ class StackNetwork(TaskNetwork):
             raise ConfigError("there is nothing to read at the input: give word vectors, spellings, or where='input'")
         self.lstms = nn.ModuleList()
         for number in range(settings.layers):
-            self.lstms.append(make_lstm(dim + (self._mix_dim("middle") if number == 1 else 0), settings.cells))
+            self.lstms.append(make_bilstm(dim + (self._mix_dim("middle") if number == 1 else 0), settings.cells))
             dim = 2 * settings.cells
         self.dim = dim + self._mix_dim("output") + (self._mix_dim("middle") if settings.layers == 1 else 0)
 
-    def read(self, inputs: Inputs) -> Tensor:
+    def read(self, inputs: FeatureBatch) -> Tensor:
         """The vectors (B, T, ``dim``)."""
         encoded = self.contextual(inputs) if len(self.mixes) else []
         parts = [self.dropout(part) for part in self.own(inputs)]
         vectors = torch.cat([*parts, *self._mixed("input", encoded, inputs)], dim=2)
         for number, lstm in enumerate(self.lstms):
-            vectors = self.dropout(read_both_ways(lstm, vectors, inputs.lengths))
+            vectors = self.dropout(run_bilstm(lstm, vectors, inputs.lengths))
             if number == 0:
                 vectors = torch.cat([vectors, *self._mixed("middle", encoded, inputs)], dim=2)
         return torch.cat([vectors, *self._mixed("output", encoded, inputs)], dim=2)
@@ -161,11 +161,11 @@ class StackNetwork(TaskNetwork):
     def _mix_dim(self, place: str) -> int:
         return self.mixes[place].dim if place in self.mixes else 0  # pyright: ignore[reportReturnType]
 
-    def _mixed(self, place: str, encoded: Sequence[Tensor], inputs: Inputs) -> list[Tensor]:
+    def _mixed(self, place: str, encoded: Sequence[Tensor], inputs: FeatureBatch) -> list[Tensor]:
         return [self.mixes[place](encoded, inputs.mask)] if place in self.mixes else []
 
 
-def make_lstm(dim: int, cells: int) -> nn.LSTM:
+def make_bilstm(dim: int, cells: int) -> nn.LSTM:
     """One layer, both directions, that remembers at first."""
     lstm = nn.LSTM(dim, cells, batch_first=True, bidirectional=True)
     with torch.no_grad():
@@ -181,7 +181,7 @@ def make_lstm(dim: int, cells: int) -> nn.LSTM:
     return lstm
 
 
-def read_both_ways(lstm: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
+def run_bilstm(lstm: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
     """Both ways over each sentence, without a step beyond its end, so that it does not depend on its company."""
     packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
@@ -195,17 +195,17 @@ def layers_of_weights(encoder: nn.Module, batch: object) -> list[list[nn.Paramet
     """
     weights = [weight for weight in encoder.parameters() if weight.requires_grad]
     layers: Tensor = encoder(batch)[0]
-    lot = torch.randn(layers[:, 0].shape, generator=torch.Generator().manual_seed(0)).to(layers)
+    rng = torch.randn(layers[:, 0].shape, generator=torch.Generator().manual_seed(0)).to(layers)
     groups: list[list[nn.Parameter]] = []
     for number in range(layers.shape[1]):
-        gradients = torch.autograd.grad((layers[:, number] * lot).sum(), weights, retain_graph=True, allow_unused=True)
+        gradients = torch.autograd.grad((layers[:, number] * rng).sum(), weights, retain_graph=True, allow_unused=True)
         used = [gradient is not None and bool(gradient.any()) for gradient in gradients]
         groups.append([weight for weight, wanted in zip(weights, used, strict=True) if wanted])
         weights = [weight for weight, wanted in zip(weights, used, strict=True) if not wanted]
     return groups
 
 
-def learning_layers(reader: Reader, words: Sequence[str]) -> list[list[nn.Parameter]]:
+def learning_layers(reader: FeatureReader, words: Sequence[str]) -> list[list[nn.Parameter]]:
     """The weights of all encoders, layer by layer from the top; those without a part in any layer do not learn."""
     if not reader.learns:
         return []
@@ -227,5 +227,5 @@ def _places(where: Where) -> dict[str, bool]:
     return {"input": where in ("input", "both"), "middle": where == "taglm", "output": where in ("output", "both")}
 
 
-def _mix(settings: StackSettings, place: str) -> MixSettings:
+def _mix(settings: BiLstmSettings, place: str) -> MixSettings:
     return replace(settings.mix, layers="top", gamma="one") if place == "middle" else settings.mix

@@ -19,7 +19,7 @@ from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
+from polyseme.tasks.features.feature_cache import FeatureCache, SentenceFeatures, embedded
 from polyseme.text.tokenizer import tokenize_words
 from polyseme.text.word_encoder import ByteCharacters
 
@@ -29,7 +29,7 @@ Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
 
-class Item(NamedTuple):
+class EmbeddedSentence(NamedTuple):
     """A sentence and its vectors from each frozen encoder, arrays (words, layers, dim)."""
 
     words: Sequence[str]
@@ -37,7 +37,7 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Inputs:
+class FeatureBatch:
     """A batch of sentences, each with one word at least."""
 
     lengths: Tensor  # (B,) on the CPU
@@ -49,7 +49,7 @@ class Inputs:
     spellings: Tensor  # (U, C) of the distinct words
     spelling_lengths: Tensor  # (U,)
 
-    def to(self, device: torch.device | str) -> Inputs:
+    def to(self, device: torch.device | str) -> FeatureBatch:
         """The same on another device, vectors as float32; lengths steer loops and stay where they are."""
         moved = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
         layers = tuple(part.float() for part in moved["layers"])
@@ -57,8 +57,8 @@ class Inputs:
         return replace(self, **{**moved, "lengths": self.lengths, "layers": layers, "words": words})
 
 
-class Reader:
-    """What a task knows of encoders: sentences in, `Inputs` out.
+class FeatureReader:
+    """What a task knows of encoders: sentences in, `FeatureBatch` out.
 
     Args:
         encoders: The contextual ones; none is allowed.
@@ -89,13 +89,13 @@ class Reader:
         """Sentences that are read many times: the vectors of all are computed now."""
         return Dataset(self, sentences, [self.cache.features(encoder, sentences) for encoder in self.frozen])
 
-    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[Item]:
+    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[EmbeddedSentence]:
         """Sentences that are read once, in order; memory is constant."""
         first, *copies = tee(sentences, 1 + len(self.frozen))
         vectors = [embedded(*pair, self.cache.dtype) for pair in zip(self.frozen, copies, strict=True)]
-        return (Item(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
+        return (EmbeddedSentence(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
 
-    def collate(self, items: Sequence[Item]) -> Inputs:
+    def collate(self, items: Sequence[EmbeddedSentence]) -> FeatureBatch:
         """Some sentences as one batch."""
         lengths = torch.tensor([len(item.words) for item in items])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
@@ -103,7 +103,7 @@ class Reader:
         words = padded.pop()[:, 0] if self.words else None
         sentences = [item.words for item in items]
         encoded = tuple(encoder.collate(sentences) for encoder in self.encoders) if self.learns else ()
-        return Inputs(lengths, mask, tuple(padded), encoded, words, *self._spell(sentences, mask))
+        return FeatureBatch(lengths, mask, tuple(padded), encoded, words, *self._spell(sentences, mask))
 
     def _spell(self, sentences: Sequence[Sequence[str]], mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         distinct: dict[str, int] = {}
@@ -117,19 +117,23 @@ class Reader:
 class Dataset:
     """Sentences with their vectors at hand, by number."""
 
-    def __init__(self, reader: Reader, sentences: Sequence[Sequence[str]], features: Sequence[Features]) -> None:
+    def __init__(
+        self, reader: FeatureReader, sentences: Sequence[Sequence[str]], features: Sequence[SentenceFeatures]
+    ) -> None:
         self.reader, self.sentences, self.features = reader, sentences, features
         self.lengths = np.array([len(words) for words in sentences])
 
     def __len__(self) -> int:
         return len(self.sentences)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
         """Some of the sentences as one batch."""
         chosen = [int(number) for number in numbers]
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
-        return self.reader.collate([Item(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)])
+        return self.reader.collate(
+            [EmbeddedSentence(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
+        )
 
 
 def check_listed(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:

@@ -30,7 +30,7 @@ from polyseme.files import atomic_folder, read_json
 _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", "adam", "means"))}
 
 
-class Average:
+class WeightAverage:
     """The mean of the weights over the last steps, newer ones counting more.
 
     Args:
@@ -77,7 +77,7 @@ class Average:
 
 
 @dataclass
-class Progress:
+class FitState:
     """Where a fit stands after an epoch."""
 
     epoch: int = 0
@@ -87,7 +87,7 @@ class Progress:
     weights: dict[str, Tensor] | None = None  # of the best epoch
 
 
-class Checkpoint:
+class FitCheckpoint:
     """A folder that holds the last finished epoch of one run.
 
     Args:
@@ -99,7 +99,9 @@ class Checkpoint:
         self.folder = Path(folder)
         self.about = json.loads(json.dumps(about))
 
-    def save(self, progress: Progress, network: nn.Module, optimizer: torch.optim.Optimizer, average: Average) -> None:
+    def save(
+        self, progress: FitState, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage
+    ) -> None:
         """Write all of it; the folder changes as a whole or not at all."""
         state = {name: value for name, value in vars(progress).items() if name != "weights"}
         state["steps"] = average.steps
@@ -110,7 +112,7 @@ class Checkpoint:
             save_file(plain(_memory(optimizer)), folder / "adam.safetensors")
             save_file(plain(average.means), folder / "means.safetensors")
 
-    def load(self, network: nn.Module, optimizer: torch.optim.Optimizer, average: Average) -> Progress | None:
+    def load(self, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage) -> FitState | None:
         """Take up what is there; None where there is nothing."""
         if not self.folder.is_dir():
             return None
@@ -126,7 +128,7 @@ class Checkpoint:
             )
         try:
             average.restore(load_file(self.folder / "means.safetensors"), state.pop("steps"))
-            progress = Progress(**state, weights=load_file(self.folder / "best.safetensors") or None)
+            progress = FitState(**state, weights=load_file(self.folder / "best.safetensors") or None)
             network.load_state_dict(load_file(self.folder / "weights.safetensors"))
             _restore(optimizer, load_file(self.folder / "adam.safetensors"))
         except (SafetensorError, OSError, TypeError, KeyError, RuntimeError, ValueError) as error:

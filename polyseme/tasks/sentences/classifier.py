@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from polyseme.tasks.features.reader import Reader
+from polyseme.tasks.features.reader import FeatureReader
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import ClassScores
 from polyseme.tasks.sentences.data import Example, ExampleSet, check_single
 from polyseme.tasks.sentences.model import ExampleModel
 from polyseme.tasks.sentences.networks import AttentionNetwork, ClassifierSettings, LinearNetwork, PooledSet
-from polyseme.tasks.sentences.objective import ExampleNetwork, Readable
-from polyseme.tasks.sentences.targets import Classes
+from polyseme.tasks.sentences.objective import ExampleNetwork, ExampleSource
+from polyseme.tasks.sentences.targets import LabelTarget
 
 
-class Classifier(ExampleModel[ClassifierSettings, Classes, ClassScores]):
+class Classifier(ExampleModel[ClassifierSettings, LabelTarget, ClassScores]):
     """A label for each text, learned from labelled texts (raw strings or word lists).
 
     Its arguments are those of `TaskModel`.
@@ -45,17 +45,17 @@ class Classifier(ExampleModel[ClassifierSettings, Classes, ClassScores]):
     def _check(self, examples: Iterable[Any]) -> Iterator[Example]:
         return check_single(examples)
 
-    def _target_kind(self, settings: ClassifierSettings) -> type[Classes]:
-        return Classes
+    def _target_kind(self, settings: ClassifierSettings) -> type[LabelTarget]:
+        return LabelTarget
 
-    def _make_network(self, reader: Reader) -> ExampleNetwork:
+    def _make_network(self, reader: FeatureReader) -> ExampleNetwork:
         kind = LinearNetwork if self.settings_.kind == "linear" else AttentionNetwork
         return kind(self.settings_, reader, self.target_.size)
 
-    def _readable(self, examples: Sequence[Example]) -> Readable:
+    def _readable(self, examples: Sequence[Example]) -> ExampleSource:
         data = ExampleSet(self.reader_, examples)
         return PooledSet(data) if self.settings_.kind == "linear" else data
 
-    def _prepare(self, train: Readable) -> None:
+    def _prepare(self, train: ExampleSource) -> None:
         if isinstance(self.network_, LinearNetwork) and isinstance(train, PooledSet):
             self.network_.measure(train.pooled)

@@ -1,7 +1,7 @@
 """Examples of a task that says something of whole sentences: a sentence, or two, and the answer.
 
 Inside, an example is a tuple of one or two sentences, so that both kinds of task are read the same way. A batch of B
-examples is `Inputs` of all first sentences and then all second ones.
+examples is `FeatureBatch` of all first sentences and then all second ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader, as_word_lists
+from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, as_word_lists
 
 Example = tuple[list[str], ...]
 
@@ -69,7 +69,7 @@ class Examples:
 class ExampleSet:
     """Examples that are read many times, each distinct sentence kept once; by number."""
 
-    def __init__(self, reader: Reader, examples: Sequence[Example]) -> None:
+    def __init__(self, reader: FeatureReader, examples: Sequence[Example]) -> None:
         distinct: dict[tuple[str, ...], int] = {}
         rows = [[distinct.setdefault(tuple(words), len(distinct)) for words in example] for example in examples]
         self._sentences = np.array(rows)  # (examples, 1 or 2) numbers of distinct sentences
@@ -79,17 +79,19 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
         """Some of the examples: their first sentences, then their second ones."""
         return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
 
 
-def collate_examples(reader: Reader, examples: Sequence[Sequence[Item]]) -> Inputs:
+def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[EmbeddedSentence]]) -> FeatureBatch:
     """Some examples as one batch: their first sentences, then their second ones."""
     return reader.collate([item for place in zip(*examples, strict=True) for item in place])
 
 
-def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> Iterator[tuple[Item, ...]]:
+def stream_examples(
+    reader: FeatureReader, examples: Iterable[Example], width: int
+) -> Iterator[tuple[EmbeddedSentence, ...]]:
     """Examples with the vectors of their sentences, in order; memory is constant."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)

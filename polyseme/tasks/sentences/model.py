@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Item, answer_in_order
-from polyseme.tasks.fitting.loop import Report, Score
+from polyseme.tasks.features.reader import EmbeddedSentence, answer_in_order
+from polyseme.tasks.fitting.loop import DevScore, FitReport
 from polyseme.tasks.model import S, TaskModel
 from polyseme.tasks.sentences.data import (
     Example,
@@ -20,21 +20,21 @@ from polyseme.tasks.sentences.data import (
     collate_examples,
     stream_examples,
 )
-from polyseme.tasks.sentences.objective import ExampleNetwork, ExampleTask, Readable, outputs_of
+from polyseme.tasks.sentences.objective import ExampleNetwork, ExampleSource, ExampleTask, outputs_of
 from polyseme.tasks.sentences.targets import Target
 
 
-class Scores(Protocol):
+class TaskScores(Protocol):
     """How good answers are."""
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number."""
         ...
 
 
 T = TypeVar("T", bound=Target)
-R = TypeVar("R", bound=Scores)
+R = TypeVar("R", bound=TaskScores)
 
 
 class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
@@ -61,7 +61,7 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         answers: Iterable[Any],
         dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Iterator[Report]:
+    ) -> Iterator[FitReport]:
         """Learn as `fit` does, and give a report of every step."""
         kind = self._target_kind(self._resolved("settings"))
         sets = [self._set(examples, answers, kind, "training").without_empty()]
@@ -103,7 +103,7 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
     def _outputs(self, examples: Iterable[Example]) -> Iterator[np.ndarray]:
         network, reader = self.network_, self.reader_
 
-        def answer(some: list[tuple[Item, ...]]) -> list[np.ndarray]:
+        def answer(some: list[tuple[EmbeddedSentence, ...]]) -> list[np.ndarray]:
             return list(outputs_of(network, collate_examples(reader, some)))
 
         return answer_in_order(stream_examples(reader, examples, self.width), _words, answer, self.target_.blank)
@@ -112,10 +112,10 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         whole = Examples.of(self._check(examples), answers, which)
         return Examples(whole.examples, kind.read(whole.answers, which))
 
-    def _readable(self, examples: Sequence[Example]) -> Readable:
+    def _readable(self, examples: Sequence[Example]) -> ExampleSource:
         return ExampleSet(self.reader_, examples)
 
-    def _prepare(self, train: Readable) -> None:
+    def _prepare(self, train: ExampleSource) -> None:
         """What the network takes from the training set before it learns."""
 
     def _learned(self) -> dict[str, Any]:
@@ -125,6 +125,6 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         self.target_ = cast("T", self._target_kind(self.settings_).restore(learned))
 
 
-def _words(items: Sequence[Item]) -> int:
+def _words(items: Sequence[EmbeddedSentence]) -> int:
     """Words of an example; 0 where a sentence of it has none, for then there is nothing to say."""
     return sum(len(item.words) for item in items) if all(item.words for item in items) else 0

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from polyseme.embedding.batching import batches
 from polyseme.tasks.features.bilstm import learning_layers
 from polyseme.tasks.features.mixing import TaskNetwork
-from polyseme.tasks.features.reader import WORD_BUDGET, Reader
-from polyseme.tasks.fitting.loop import FitSettings, Score, length_batches
+from polyseme.tasks.features.reader import WORD_BUDGET, FeatureReader
+from polyseme.tasks.fitting.loop import DevScore, FitSettings, length_batches
 from polyseme.tasks.sentences.data import Examples
 from polyseme.tasks.sentences.targets import Target
 
@@ -26,7 +26,7 @@ class ExampleNetwork(TaskNetwork):
         return 0.0
 
 
-class Readable(Protocol):
+class ExampleSource(Protocol):
     """Examples by number, as the network reads them."""
 
     lengths: np.ndarray
@@ -52,9 +52,9 @@ class ExampleTask:
     def __init__(
         self,
         network: ExampleNetwork,
-        reader: Reader,
+        reader: FeatureReader,
         target: Target,
-        sets: Sequence[tuple[Readable, Examples]],
+        sets: Sequence[tuple[ExampleSource, Examples]],
         settings: FitSettings,
     ) -> None:
         self._network, self.target, self.settings = network, target, settings
@@ -71,9 +71,9 @@ class ExampleTask:
         """The weights of encoders that learn, by layer from the bottom up."""
         return self._layers
 
-    def batches(self, lot: np.random.Generator) -> list[np.ndarray]:
+    def batches(self, rng: np.random.Generator) -> list[np.ndarray]:
         """Numbers of examples of like length."""
-        return length_batches(self.train_set.lengths, self.settings.batch_size, lot)
+        return length_batches(self.train_set.lengths, self.settings.batch_size, rng)
 
     def loss(self, batch: np.ndarray) -> Tensor:
         """How wrong the network is, and what uneven mixes cost."""
@@ -81,7 +81,7 @@ class ExampleTask:
         outputs = self._network(self.train_set.batch(batch).to(device))
         return self.target.loss(outputs, self._truth[batch].to(device)) + self._network.penalty()
 
-    def score(self) -> Score | None:
+    def score(self) -> DevScore | None:
         """Accuracy, or Pearson's correlation, on the dev set."""
         if not self.dev:
             return None
@@ -90,7 +90,7 @@ class ExampleTask:
         return self.target.compare(dev.answers, predicted).main
 
 
-def outputs_of_all(network: ExampleNetwork, data: Readable) -> np.ndarray:
+def outputs_of_all(network: ExampleNetwork, data: ExampleSource) -> np.ndarray:
     """The network's numbers (examples, K) for a whole set, in order."""
     found: dict[int, np.ndarray] = {}
     for numbers in batches(data.lengths.tolist(), WORD_BUDGET):

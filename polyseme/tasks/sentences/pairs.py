@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from polyseme.errors import ConfigError
-from polyseme.tasks.features.reader import Reader
+from polyseme.tasks.features.reader import FeatureReader
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import ClassScores, NumberScores
 from polyseme.tasks.sentences.data import Example, check_pairs
 from polyseme.tasks.sentences.model import ExampleModel
 from polyseme.tasks.sentences.networks import PairsNetwork, PairsSettings
-from polyseme.tasks.sentences.targets import Classes, Scale, Target
+from polyseme.tasks.sentences.targets import LabelTarget, NumberTarget, Target
 
 
 class Pairs(ExampleModel[PairsSettings, Target, ClassScores | NumberScores]):
@@ -42,8 +42,8 @@ class Pairs(ExampleModel[PairsSettings, Target, ClassScores | NumberScores]):
         labels, outputs = self._labels(), list(self.outputs(examples))
         return labels.probabilities(np.stack(outputs) if outputs else np.zeros((0, labels.size), dtype=np.float32))
 
-    def _labels(self) -> Classes:
-        if not isinstance(self.target_, Classes):
+    def _labels(self) -> LabelTarget:
+        if not isinstance(self.target_, LabelTarget):
             raise ConfigError("this model predicts numbers, which have no probabilities; use predict")
         return self.target_
 
@@ -51,7 +51,7 @@ class Pairs(ExampleModel[PairsSettings, Target, ClassScores | NumberScores]):
         return check_pairs(examples)
 
     def _target_kind(self, settings: PairsSettings) -> type[Target]:
-        return Scale if settings.answer == "number" else Classes
+        return NumberTarget if settings.answer == "number" else LabelTarget
 
-    def _make_network(self, reader: Reader) -> PairsNetwork:
+    def _make_network(self, reader: FeatureReader) -> PairsNetwork:
         return PairsNetwork(self.settings_, reader, self.target_.size)

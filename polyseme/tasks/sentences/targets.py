@@ -22,11 +22,11 @@ from torch.nn import functional as F
 from polyseme.errors import FormatError, InputError
 from polyseme.tasks.metrics import ClassScores, NumberScores, score_classes, score_numbers
 
-MOST = 1000  # more labels than any set has are another column
+MAX_LABELS = 1000  # more labels than any set has are another column
 
 
 @dataclass(frozen=True)
-class Classes:
+class LabelTarget:
     """One of some labels.
 
     Attributes:
@@ -47,24 +47,24 @@ class Classes:
         return [str(label) for label in labels]
 
     @classmethod
-    def learn(cls, labels: Sequence[str]) -> Classes:
+    def learn(cls, labels: Sequence[str]) -> LabelTarget:
         """The labels of a training set."""
         kinds = Counter(labels)
         if not kinds:
             raise InputError("the training set is empty: there is nothing with words and a label in it")
         if len(kinds) == 1:
             raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
-        if len(kinds) > MOST:
+        if len(kinds) > MAX_LABELS:
             shown = ", ".join(f"{label:.20}" for label, _ in kinds.most_common(4))
             raise InputError(
-                f"training has {len(kinds):,} different labels ({shown}, ...), more than the {MOST:,} that are taken; "
-                "is this the column of the labels?"
+                f"training has {len(kinds):,} different labels ({shown}, ...), more than the limit of "
+                f"{MAX_LABELS:,}; is this the column of the labels?"
             )
         names = sorted(kinds)
         return cls(tuple(names), tuple(kinds[name] / len(labels) for name in names))
 
     @classmethod
-    def restore(cls, learned: Any) -> Classes:  # noqa: ANN401 - whatever a file says
+    def restore(cls, learned: Any) -> LabelTarget:  # noqa: ANN401 - whatever a file says
         """What `vars` gave, out of a file."""
         names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
         if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
@@ -113,7 +113,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Scale:
+class NumberTarget:
     """A number, as relatedness from 1 to 5. What says nothing is given the mean.
 
     Attributes:
@@ -144,7 +144,7 @@ class Scale:
         return numbers
 
     @classmethod
-    def learn(cls, numbers: Sequence[float]) -> Scale:
+    def learn(cls, numbers: Sequence[float]) -> NumberTarget:
         """The numbers of a training set."""
         if not numbers:
             raise InputError("the training set is empty: there is nothing with words and a number in it")
@@ -154,7 +154,7 @@ class Scale:
         return cls(float(np.mean(numbers)), float(np.std(numbers)), least, most)
 
     @classmethod
-    def restore(cls, learned: Any) -> Scale:  # noqa: ANN401 - whatever a file says
+    def restore(cls, learned: Any) -> NumberTarget:  # noqa: ANN401 - whatever a file says
         """What `vars` gave, out of a file."""
         try:
             return cls(*(float(learned[name]) for name in ("mean", "deviation", "least", "most")))
@@ -186,4 +186,4 @@ class Scale:
         return score_numbers(gold, predicted)
 
 
-Target = Classes | Scale
+Target = LabelTarget | NumberTarget

@@ -20,7 +20,7 @@ from polyseme.tasks.tagging.schemes import (
 )
 
 NO_LABEL = "_"  # stands for a word without a label, as in CoNLL-U
-MOST = 1000  # more kinds than any tag set has are another column
+MAX_LABELS = 1000  # more kinds than any tag set has are another column
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ class LabelSet:
             names = sorted(kinds)
         else:
             names = list(inside_labels({span.type for row in labels for span in read_spans(row)}))
-        if len(names) > MOST:
+        if len(names) > MAX_LABELS:
             shown = ", ".join(label for label, _ in kinds.most_common(4))
             raise InputError(
-                f"training has {len(names):,} different labels ({shown}, ...), more than the {MOST:,} that a tagger "
-                "takes; is this the column of the labels?"
+                f"training has {len(names):,} different labels ({shown}, ...), more than the limit of "
+                f"{MAX_LABELS:,}; is this the column of the labels?"
             )
         return cls(scheme, tuple(names))
 

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.embedding.batching import batches
-from polyseme.tasks.features.bilstm import StackNetwork, StackSettings, learning_layers
-from polyseme.tasks.features.reader import WORD_BUDGET, Dataset, Inputs, Reader
-from polyseme.tasks.fitting.loop import FitSettings, Score, length_batches
+from polyseme.tasks.features.bilstm import BiLstmNetwork, BiLstmSettings, learning_layers
+from polyseme.tasks.features.reader import WORD_BUDGET, Dataset, FeatureBatch, FeatureReader
+from polyseme.tasks.fitting.loop import DevScore, FitSettings, length_batches
 from polyseme.tasks.metrics import EntityScores, accuracy, score_entities
 from polyseme.tasks.tagging.crf import Crf
 from polyseme.tasks.tagging.labels import LabelledSentences, LabelSet
@@ -24,26 +24,26 @@ from polyseme.tasks.tagging.schemes import Constraints
 
 
 @dataclass(frozen=True)
-class TaggerSettings(StackSettings):
+class TaggerSettings(BiLstmSettings):
     """What a tagger is made of: a stack, whose settings these are."""
 
     cells: int = 128
     layers: int = 1
 
 
-class TaggerNetwork(StackNetwork):
-    """`Inputs` to scores of labels."""
+class TaggerNetwork(BiLstmNetwork):
+    """`FeatureBatch` to scores of labels."""
 
-    def __init__(self, settings: TaggerSettings, reader: Reader, constraints: Constraints) -> None:
+    def __init__(self, settings: TaggerSettings, reader: FeatureReader, constraints: Constraints) -> None:
         super().__init__(settings, reader)
         self.output = nn.Linear(self.dim, len(constraints.start))
         self.crf = Crf(constraints)
 
-    def forward(self, inputs: Inputs) -> Tensor:
+    def forward(self, inputs: FeatureBatch) -> Tensor:
         """The scores (B, T, K) of each word's labels."""
         return self.output(self.read(inputs))
 
-    def loss(self, inputs: Inputs, labels: Tensor) -> Tensor:
+    def loss(self, inputs: FeatureBatch, labels: Tensor) -> Tensor:
         """The mean over sentences of the negative log-probability of labels (B, T), and what uneven mixes cost."""
         return self.crf.loss(self(inputs), labels, inputs.mask).mean() + self.penalty()
 
@@ -65,11 +65,11 @@ class TagScores:
     unseen: dict[str, int]
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number: F1 of entities, or accuracy where there are none."""
         if self.entities is None or not self.entities.overall.gold:
-            return Score(self.accuracy, "accuracy")
-        return Score(self.entities.overall.f1, "F1")
+            return DevScore(self.accuracy, "accuracy")
+        return DevScore(self.entities.overall.f1, "F1")
 
 
 def score_tags(gold: LabelledSentences, predicted: Sequence[Sequence[str]], labels: LabelSet, which: str) -> TagScores:
@@ -89,7 +89,7 @@ class TaggerTask:
     def __init__(
         self,
         network: TaggerNetwork,
-        reader: Reader,
+        reader: FeatureReader,
         labels: LabelSet,
         sets: tuple[LabelledSentences, LabelledSentences | None],
         settings: FitSettings,
@@ -110,9 +110,9 @@ class TaggerTask:
         """The weights of encoders that learn, by layer from the bottom up."""
         return self._layers
 
-    def batches(self, lot: np.random.Generator) -> list[np.ndarray]:
+    def batches(self, rng: np.random.Generator) -> list[np.ndarray]:
         """Numbers of sentences of like length."""
-        return length_batches(self.train_set.lengths, self.settings.batch_size, lot)
+        return length_batches(self.train_set.lengths, self.settings.batch_size, rng)
 
     def loss(self, batch: np.ndarray) -> Tensor:
         """Of the CRF."""
@@ -121,7 +121,7 @@ class TaggerTask:
         device = self._network.output.weight.device
         return self._network.loss(inputs.to(device), padded.to(device))
 
-    def score(self) -> Score | None:
+    def score(self) -> DevScore | None:
         """F1 of entities on the dev set; accuracy for other labels, and where the dev set has no entities."""
         if self.dev is None or self.dev_set is None:
             return None
@@ -138,7 +138,7 @@ def decode_all(network: TaggerNetwork, data: Dataset) -> list[list[int]]:
 
 
 @torch.inference_mode()
-def decode(network: TaggerNetwork, inputs: Inputs) -> list[list[int]]:
+def decode(network: TaggerNetwork, inputs: FeatureBatch) -> list[list[int]]:
     """The best labels of a batch."""
     network.eval()
     inputs = inputs.to(network.output.weight.device)
@@ -146,7 +146,7 @@ def decode(network: TaggerNetwork, inputs: Inputs) -> list[list[int]]:
 
 
 @torch.no_grad()
-def marginals(network: TaggerNetwork, inputs: Inputs) -> list[np.ndarray]:
+def marginals(network: TaggerNetwork, inputs: FeatureBatch) -> list[np.ndarray]:
     """The probabilities (words, labels) of each sentence of a batch."""
     network.eval()
     inputs = inputs.to(network.output.weight.device)

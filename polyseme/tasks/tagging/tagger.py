@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from polyseme.errors import FormatError, InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader, answer_in_order, as_word_lists
-from polyseme.tasks.fitting.loop import FitSettings, Report
+from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, answer_in_order, as_word_lists
+from polyseme.tasks.fitting.loop import FitReport, FitSettings
 from polyseme.tasks.model import TaskModel
 from polyseme.tasks.tagging.labels import LabelledSentences, LabelSet
 from polyseme.tasks.tagging.network import (
@@ -48,7 +48,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         answers: Labels,
         dev: tuple[Sentences, Labels] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Iterator[Report]:
+    ) -> Iterator[FitReport]:
         """Learn as `fit` does, and give a report of every step."""
         train = LabelledSentences.of(examples, answers, "training").without_empty()
         if len(train) and train.labels == train.sentences:
@@ -97,18 +97,18 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
     def _each(
         self,
         sentences: Sentences,
-        answer: Callable[[TaggerNetwork, Inputs], list[Result]],
+        answer: Callable[[TaggerNetwork, FeatureBatch], list[Result]],
         nothing: Result,
     ) -> Iterator[Result]:
         """What the network answers for each sentence; those of like length are asked together."""
         network, reader = self.network_, self.reader_
 
-        def ask(items: list[Item]) -> list[Result]:
+        def ask(items: list[EmbeddedSentence]) -> list[Result]:
             return answer(network, reader.collate(items))
 
         return answer_in_order(reader.stream(as_word_lists(sentences)), _size, ask, nothing)
 
-    def _make_network(self, reader: Reader) -> TaggerNetwork:
+    def _make_network(self, reader: FeatureReader) -> TaggerNetwork:
         return TaggerNetwork(self.settings_, reader, self.labels_.constraints)
 
     def _learned(self) -> dict[str, Any]:
@@ -120,5 +120,5 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         self.labels_ = LabelSet(learned.get("scheme", "plain"), tuple(map(str, learned["labels"])))
 
 
-def _size(item: Item) -> int:
+def _size(item: EmbeddedSentence) -> int:
     return len(item.words)

@@ -14,15 +14,15 @@ from transformer_models import make_transformer
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats.native import write_manifest
-from polyseme.tasks.features.bilstm import SpellingSettings
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.sentences.networks import ClassifierSettings
-from polyseme.tasks.sentences.targets import Classes
+from polyseme.tasks.sentences.targets import LabelTarget
 
 SMALL = ClassifierSettings(cells=10, hidden=10, dropout=0.1, mix=MixSettings(dropout=0.1))
-SMALL = dataclasses.replace(SMALL, spelling=SpellingSettings(dim=8, filters=12))
+SMALL = dataclasses.replace(SMALL, spelling=CharCnnSettings(dim=8, filters=12))
 QUICK = FitSettings(epochs=10, epoch_steps=1, rate=0.01, batch_size=12, patience=8, average=0.5)
 SHORT = dataclasses.replace(QUICK, epochs=2)
 TRAIN, DEV, TEST = opinions(100, 0), opinions(20, 1), opinions(30, 2)
@@ -250,7 +250,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(fitted):
 
 
 def test_labels_may_be_numbers():
-    assert Classes.learn(["1", "0", "1", "1"]) == Classes(("0", "1"), (0.25, 0.75))
+    assert LabelTarget.learn(["1", "0", "1", "1"]) == LabelTarget(("0", "1"), (0.25, 0.75))
     classifier = make(fit=dataclasses.replace(QUICK, epochs=1)).fit([["a"], ["b"]], [1, 0])
     assert set(classifier.predict([["a"], ["b"]])) <= {"0", "1"}
 

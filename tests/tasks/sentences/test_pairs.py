@@ -14,15 +14,15 @@ from static_models import make_static
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats.native import write_manifest
-from polyseme.tasks.features.bilstm import SpellingSettings
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import pearson, score_numbers, spearman
 from polyseme.tasks.sentences.networks import PairsSettings
-from polyseme.tasks.sentences.targets import Scale
+from polyseme.tasks.sentences.targets import NumberTarget
 
 SMALL = PairsSettings(where="input", cells=8, hidden=12, dropout=0.0, mix=MixSettings(dropout=0.0))
-SMALL = dataclasses.replace(SMALL, spelling=SpellingSettings(dim=8, filters=12))
+SMALL = dataclasses.replace(SMALL, spelling=CharCnnSettings(dim=8, filters=12))
 QUICK = FitSettings(epochs=10, epoch_steps=1, rate=0.005, batch_size=10, patience=10, average=0.5)
 TRAIN, DEV, TEST = claims(80, 0), claims(30, 1), claims(40, 2)
 
@@ -152,9 +152,9 @@ def test_a_sentence_of_many_pairs_is_embedded_once():
 
 def test_correlations_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
-    lot = np.random.default_rng(0)
-    one = lot.normal(size=50)
-    other = np.round(one + lot.normal(size=50))
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=50)
+    other = np.round(one + rng.normal(size=50))
     assert pearson(one, other) == pytest.approx(stats.pearsonr(one, other).statistic)
     assert spearman(one, other) == pytest.approx(stats.spearmanr(one, other).statistic)
     assert math.isnan(pearson(one, np.ones(50)))
@@ -207,4 +207,4 @@ def test_what_cannot_be_is_refused_in_a_sentence(fitted):
     with pytest.raises(ConfigError, match="has learned nothing yet"):
         make().predict(TEST[0])
     with pytest.raises(InputError, match="the training set is empty"):
-        Scale.learn([])
+        NumberTarget.learn([])

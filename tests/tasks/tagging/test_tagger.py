@@ -16,7 +16,7 @@ import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats import native, open_model
 from polyseme.formats.native import write_manifest
-from polyseme.tasks.features.bilstm import SpellingSettings
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.fitting.loop import FitSettings
@@ -24,7 +24,7 @@ from polyseme.tasks.tagging.labels import LabelSet
 from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.schemes import convert
 
-SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=SpellingSettings(dim=8, filters=12))
+SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=CharCnnSettings(dim=8, filters=12))
 SMALL = dataclasses.replace(SMALL, mix=MixSettings(dropout=0.1))
 QUICK = FitSettings(epochs=8, epoch_steps=1, rate=0.03, batch_size=16, patience=8, average=0)
 BRIEF = dataclasses.replace(QUICK, epochs=1)
