@@ -21,7 +21,7 @@ def test_text_in_model_out(call, tmp_path, config):
     outcome = call("train", text, "-o", tmp_path / "m", "--config", config, "--tokenized", "--workers", "1")
     assert outcome.status == 0, outcome.err
     assert "a softmax of" in outcome.err
-    assert re.search(r"step 12/12 · 0 s to go · epoch \d", outcome.err)
+    assert re.search(r"step 12/12 · 0 s left · epoch \d", outcome.err)
     assert "sampled perplexity" in outcome.err
     assert "full perplexity" in outcome.err
     assert call("info", tmp_path / "m").status == 0

@@ -176,7 +176,7 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 class _CrossEntropyOnGpu(torch.autograd.Function):
-    """Fused cross-entropy in half precision: logits in float16 for its accuracy, probabilities in bfloat16 for its range.
+    """Fused half-precision cross-entropy: logits in float16 for accuracy, probabilities in bfloat16 for range.
 
     A target among the scored words is left to the matrix products; only the others are added one by one, since adding
     thousands of times to the row of "the" would take longer than all the rest.

@@ -35,7 +35,7 @@ class Sampler:
         self._log_probabilities = self.probabilities.log().float()
 
     def draw(self, offset: float) -> tuple[Tensor, Tensor]:
-        """Draw words (n,), ascending, and the logs of their probabilities π (n,); ``offset`` in [0, 1) decides which."""
+        """Draw words (n,), ascending, and the logs of their probabilities π (n,), from a random offset in [0, 1)."""
         marks = torch.arange(self.samples, device=self._ends.device) * WHOLE + int(offset * WHOLE)
         words = torch.searchsorted(self._ends, marks, right=True)
         return words, self._log_probabilities[words]
