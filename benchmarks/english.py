@@ -38,12 +38,12 @@ from polyseme.analysis.senses.wsd import disambiguate
 from polyseme.analysis.words.spelling import known_words, spelling
 from polyseme.embedding.encoder import Encoder
 from polyseme.files import atomic_write
-from polyseme.formats import shipped
+from polyseme.formats import resolve_model_path
 from polyseme.formats.native import CONFIG, MODEL, SOFTMAX, VOCABULARY
 from polyseme.lm import Document, LanguageModel
 from polyseme.lm.documents import number_documents
-from polyseme.lm.perplexity import Measure
-from polyseme.text.conll import Labels, read_labelled
+from polyseme.lm.perplexity import PerplexityMeter
+from polyseme.text.conll import LabelSpec, read_labelled
 
 OCCUPATIONS = (
     *("nurse", "secretary", "dancer", "teacher", "librarian", "writer", "cook"),
@@ -95,9 +95,9 @@ def wikitext(subject: Subject) -> dict[str, Any]:
 def measure(subject: Subject, documents: islice[Document]) -> dict[str, Any]:
     """Perplexity with fresh and with carried state, in one reading."""
     model = LanguageModel.load(subject.model, device=subject.device)
-    measures = {"fresh": Measure(model, carried=False), "carried": Measure(model, carried=True)}
+    measures = {"fresh": PerplexityMeter(model, carried=False), "carried": PerplexityMeter(model, carried=True)}
     for window in number_documents(documents, model.window):
-        reader = model.reader(window.words)
+        reader = model.scorer(window.words)
         for one in measures.values():
             one.add(window, reader)
     results = {name: asdict(one.result()) for name, one in measures.items()}
@@ -106,7 +106,9 @@ def measure(subject: Subject, documents: islice[Document]) -> dict[str, Any]:
 
 def pos(subject: Subject) -> dict[str, Any]:
     folder = subject.data / "eval" / "pos-ud-ewt"
-    train, test = (list(read_labelled(folder / f"en_ewt-ud-{part}.conllu.xz", Labels())) for part in ("train", "test"))
+    train, test = (
+        list(read_labelled(folder / f"en_ewt-ud-{part}.conllu.xz", LabelSpec())) for part in ("train", "test")
+    )
     settings = ProbeSettings(control=False, inverse_penalty=INVERSE_PENALTY, device=subject.device)
     return {**asdict(probe(subject.open(), train, test, settings)), "inverse_penalty": INVERSE_PENALTY}
 
@@ -211,7 +213,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    model = Path(shipped.resolve(args.model))
+    model = Path(resolve_model_path(args.model))
     subject = Subject(model, args.data, args.device, args.precision, args.documents, args.threads)
     which = identity(model)
     for name in args.only:

@@ -23,8 +23,7 @@ import torch
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.model import BiLM, config
-from polyseme.text.characters import ByteCharacters
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 
 RUNS = [
     ("float32", "float32"),

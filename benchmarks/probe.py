@@ -18,7 +18,7 @@ import torch
 import polyseme
 from polyseme.analysis.layer_vectors import embed_labelled
 from polyseme.analysis.layers.logistic_regression import LinearProblem
-from polyseme.text.conll import Labels, read_labelled
+from polyseme.text.conll import LabelSpec, read_labelled
 
 
 def features(model: str, files: list[Path], layer: int, words: int) -> dict[str, np.ndarray]:
@@ -26,7 +26,7 @@ def features(model: str, files: list[Path], layer: int, words: int) -> dict[str,
     embedder = polyseme.load(model)
     found: dict[str, np.ndarray] = {}
     for name, path in zip(("train", "test"), files, strict=True):
-        part = embed_labelled(embedder, list(read_labelled(path, Labels())), [layer])
+        part = embed_labelled(embedder, list(read_labelled(path, LabelSpec())), [layer])
         rows = slice(words if name == "train" else None)
         found |= {name: np.array(part.layers[0][rows]), f"{name}_labels": np.array(part.labels[rows])}
         found[f"{name}_words"] = np.array(part.words[rows])

@@ -359,8 +359,7 @@ def random_model(size: str) -> Any:
 
     from polyseme.formats import StoredModel
     from polyseme.model import BiLM, config
-    from polyseme.text.characters import ByteCharacters
-    from polyseme.text.words import WordEncoder
+    from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 
     torch.manual_seed(0)
     bilm = BiLM(getattr(config, size)())

@@ -119,7 +119,7 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
             print(f"  {unit.key} {report.epoch} {report.loss:.3f} {100 * report.score.value:.2f}", flush=True)
     ended = time.monotonic()
     scores = model.evaluate(*split.test)
-    about = [source.describe() for source in (*model.sources, *model.word_sources)]
+    about = [source.describe() for source in (*model.encoders_, *model.word_encoders_)]
     return {
         **(tuning(args) if ROWS[unit.row].encoder == "tuned" else {}),
         "score": scores.main.value,
@@ -131,8 +131,8 @@ def measure(unit: Unit, args: argparse.Namespace) -> dict[str, Any]:
         "learning_seconds": ended - (first or begun),
         "examples": len(split.train[0]),
         "mixes": {place: [dataclasses.asdict(mix) for mix in some] for place, some in model.mixes().items()},
-        "settings": dataclasses.asdict(model.settings),
-        "fit": dataclasses.asdict(model.fit_settings),
+        "settings": dataclasses.asdict(model.settings_),
+        "fit": dataclasses.asdict(model.fit_settings_),
         "encoders": [{name: source[name] for name in ("name", "fingerprint")} for source in about],
         "device": describe_device(args.device, args.threads),
         "torch": torch.__version__,

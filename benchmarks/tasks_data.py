@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polyseme.text.conll import Labels, read_labelled
-from polyseme.text.labelled import Wanted, read_labelled_text
+from polyseme.text.conll import LabelSpec, read_labelled
+from polyseme.text.labelled import ColumnSpec, read_labelled_text
 
 Examples = tuple[list[Any], list[Any]]  # as a model takes them, and their answers
 
@@ -78,7 +78,7 @@ def read_task(name: str, data: Path, share: float = 100.0) -> Split:
 
 
 def _tagged(path: Path) -> Examples:
-    sentences = list(read_labelled(path, Labels()))
+    sentences = list(read_labelled(path, LabelSpec()))
     return [words for words, _ in sentences], [labels for _, labels in sentences]
 
 
@@ -90,7 +90,7 @@ def _labelled(path: Path) -> Examples:
 
 
 def _pairs(path: Path) -> Examples:
-    examples = list(read_labelled_text(path, Wanted(2)))
+    examples = list(read_labelled_text(path, ColumnSpec(2)))
     return [tuple(example.sentences) for example in examples], [example.label for example in examples]
 
 

@@ -15,7 +15,7 @@ from polyseme.backends.transformer.files import is_hub_name, is_transformer, ope
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, nearest
-from polyseme.formats import open_model, shipped
+from polyseme.formats import open_model, resolve_model_path
 
 
 class Backend(NamedTuple):
@@ -72,7 +72,7 @@ def load(
     """
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
-    path = shipped.resolve(path)
+    path = resolve_model_path(path)
     backend = backend_of(path)
     own = {name: settings.pop(name) for name in _OWN if name in settings}
     given = {name: value for name, value in own.items() if value is not None}
@@ -86,7 +86,7 @@ def load(
 
 def backend_of(path: str | Path) -> Backend:
     """Whose a model is. What nobody knows is left to ELMo's formats, which say what was looked for."""
-    place = Path(shipped.resolve(path)).expanduser()
+    place = Path(resolve_model_path(path)).expanduser()
     if is_transformer(place) if place.exists() else is_hub_name(path):
         return TRANSFORMER
     return STATIC if is_static(place) else ELMO

@@ -4,9 +4,8 @@ import torch
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.model import BiLM, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
-from polyseme.text.characters import ByteCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 
 
 def make_encoder(seed: int = 0, spread: float = 3.0, **changes) -> ElmoEncoder:

@@ -27,7 +27,7 @@ def make_catalogue() -> Catalogue:
     return Catalogue([*models, ServedModel("vectors", vectors)])
 
 
-class Held(ElmoEncoder):
+class BlockedEncoder(ElmoEncoder):
     """Computes when it is let go, and remembers what it was asked; what the server embeds for itself passes."""
 
     def __init__(self):
@@ -57,7 +57,7 @@ def until(condition):
     raise AssertionError("it did not happen")
 
 
-class Running:
+class RunningServer:
     """A server that answers."""
 
     def __init__(self, server, port):
@@ -94,7 +94,7 @@ def running(catalogue: Catalogue, settings: ServeSettings | None = None, **limit
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            yield Running(server, listener.getsockname()[1])
+            yield RunningServer(server, listener.getsockname()[1])
         finally:
             server.should_exit = True
             thread.join()

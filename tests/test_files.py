@@ -1,6 +1,9 @@
 """Files and folders that appear whole or not at all, and what must never be replaced."""
 
+import errno
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -45,7 +48,7 @@ def test_a_full_device_is_told_and_stays_a_device():
 def test_a_folder_never_takes_the_place_of_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OutputError, match="no name for a new folder"), atomic_folder(pipe):
+    with pytest.raises(OutputError, match="not a name for a new folder"), atomic_folder(pipe):
         pytest.fail("nothing is to be done")
     assert pipe.is_fifo()
 
@@ -74,10 +77,34 @@ def test_what_a_killed_run_had_no_time_to_remove_is_in_nobody_s_way(tmp_path):
 
 
 def test_a_folder_is_held_by_one_at_a_time(tmp_path):
-    pytest.importorskip("fcntl")
     with locked_folder(tmp_path, "somebody"):
-        again = locked_folder(tmp_path, "somebody")
-        with pytest.raises(OutputError, match="in use by somebody"):
-            again.__enter__()
+        for _ in range(2):  # the refused one has removed nothing
+            with pytest.raises(OutputError, match="in use by somebody"), locked_folder(tmp_path, "somebody"):
+                pass
+    with locked_folder(tmp_path, "somebody"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_ends_with_the_process_that_holds_it(tmp_path):
+    code = "import os, sys; from pathlib import Path; from polyseme.files import locked_folder\n"
+    code += "with locked_folder(Path(sys.argv[1]), 'somebody'):\n    print('held', flush=True); sys.stdin.read()\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    with pytest.raises(OutputError, match="in use by somebody"), locked_folder(tmp_path, "somebody"):
+        pass
+    process.kill()
+    process.communicate()
+    with locked_folder(tmp_path, "somebody"):
+        pass
+
+
+def test_a_disk_without_locks_is_used_without(tmp_path, monkeypatch):
+    def unknown(lock):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("filelock.FileLock._acquire", unknown)
     with locked_folder(tmp_path, "somebody"):
         pass

@@ -13,13 +13,13 @@ from polyseme.analysis.demo import labelled_uses
 from polyseme.analysis.words.spelling import SpellingSettings, known_words, spelling
 from polyseme.corpus.uses import bundled_sentences, embed_uses
 from polyseme.errors import ConfigError
-from polyseme.formats import open_model, shipped
+from polyseme.formats import SHIPPED_FOLDER, SHIPPED_MODEL, open_model
 from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
-from polyseme.tasks.features.encoders import Source
+from polyseme.tasks.folder import EncoderSource
 
-PLACE = shipped.FOLDER / shipped.ENGLISH
+PLACE = SHIPPED_FOLDER / SHIPPED_MODEL
 LARGEST = 45_000_000
 ships = pytest.mark.skipif(not PLACE.is_dir(), reason="no English model in polyseme/models yet")
 
@@ -27,7 +27,7 @@ ships = pytest.mark.skipif(not PLACE.is_dir(), reason="no English model in polys
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch) -> Path:
     """A random model in the place of the one that ships, and an empty folder to work in."""
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "models")
+    monkeypatch.setattr("polyseme.formats.SHIPPED_FOLDER", tmp_path / "models")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return save_language_model(make_language_model(), tmp_path / "models" / "english")
@@ -78,21 +78,21 @@ def test_an_index_finds_the_model_that_ships_again_wherever_it_is(call, stand_in
     Path("text.txt").write_text("He sat on the bank .\nThe bank of the river .\n")
     assert call("index", "text.txt", "-o", "indexed").status == 0
     stand_in.parent.rename(tmp_path / "elsewhere")
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path / "elsewhere")
+    monkeypatch.setattr("polyseme.formats.SHIPPED_FOLDER", tmp_path / "elsewhere")
     outcome = call("neighbours", "A bank .", "--word", "bank", "--index", "indexed")
     assert outcome.status == 0, outcome.err
     assert "of the river" in outcome.out
 
 
 def test_a_task_remembers_it_by_name_and_can_take_it_along(stand_in, tmp_path):
-    source = Source.open("english")
+    source = EncoderSource.open("english")
     assert source.describe()["path"] == "english"
     bundled = source.bundle(tmp_path / "bundled")
     assert polyseme.load(tmp_path / bundled).fingerprint() == source.fingerprint
 
 
 def test_an_install_without_a_model_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr("polyseme.formats.SHIPPED_FOLDER", tmp_path)
     for opening in (polyseme.load, polyseme.LanguageModel.load, lambda: polyseme.load("english")):
         with pytest.raises(ConfigError, match="no model ships with this install"):
             opening()

@@ -14,6 +14,7 @@ import numpy as np
 
 from polyseme.analysis.layer_vectors import embed_isolated, known_mask
 from polyseme.corpus.neighbours import Neighbours, nearest_uses
+from polyseme.corpus.senses import principal_plane
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.formats.vectors.search import unit
@@ -137,7 +138,7 @@ def draw_uses(embedder: Embedder) -> Figure:
 
 def _draw_word(axes: Axes, embedder: Embedder, senses: dict[str, list[Use]]) -> None:
     uses = [use for group in senses.values() for use in group]
-    points = _plane(unit(embed_uses(embedder, uses, "top").vectors("top")))
+    points, _ = principal_plane(unit(embed_uses(embedder, uses, "top").vectors("top")))
     first = 0
     for colour, (sense, group) in zip(COLOURS, senses.items(), strict=False):
         axes.scatter(*points[first : first + len(group)].T, s=40, alpha=0.85, linewidths=0, color=colour, label=sense)
@@ -169,11 +170,6 @@ def labelled_uses() -> dict[str, dict[str, list[Use]]]:
     for word, sense, sentence in (line.split("\t") for line in text.splitlines()):
         found.setdefault(word, {}).setdefault(sense, []).append(_use(word, sentence))
     return found
-
-
-def _plane(vectors: np.ndarray) -> np.ndarray:
-    centred = vectors - vectors.mean(axis=0)
-    return centred @ np.linalg.svd(centred, full_matrices=False)[2][:2].T
 
 
 def _use(word: str, sentence: str) -> Use:

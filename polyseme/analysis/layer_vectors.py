@@ -18,7 +18,7 @@ from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, Mix, choose
 from polyseme.errors import OutputError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 SMALL = 1 << 26  # bytes up to which an array is held in memory
 
@@ -57,7 +57,7 @@ class LabelledVectors:
 
 
 def embed_labelled(
-    embedder: Embedder, sentences: Sequence[Labelled], choices: Sequence[LayerChoice]
+    embedder: Embedder, sentences: Sequence[LabelledSentence], choices: Sequence[LayerChoice]
 ) -> LabelledVectors:
     """Embed labelled sentences, and keep the vectors of the words that have a label."""
     pairs = [pair for sentence in sentences for pair in zip(*sentence, strict=True) if pair[1] is not None]
@@ -104,7 +104,7 @@ def temporary_array(rows: int, dim: int) -> np.ndarray:
         ) from error
 
 
-def _labelled_vectors(embedder: Embedder, sentences: Sequence[Labelled]) -> Iterator[np.ndarray]:
+def _labelled_vectors(embedder: Embedder, sentences: Sequence[LabelledSentence]) -> Iterator[np.ndarray]:
     for sentence, vectors in zip(sentences, embedder.embed(each.words for each in sentences), strict=True):
         places = [place for place, label in enumerate(sentence.labels) if label is not None]
         yield check_vectors(vectors, sentence.words)[:, places]

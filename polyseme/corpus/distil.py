@@ -1,7 +1,7 @@
-"""Static vectors out of contextual ones: for each word the average over the contexts it was seen in, or one a sense.
+"""Distil contextual vectors into static ones: for each word the mean over its contexts, or one vector per sense.
 
-The text is gone through twice: words are counted, then embedded. So what is needed is known, and refused when it is too
-much, before the hours of work: an average takes 8 bytes a number, a use that is clustered 4.
+The text is read twice: words are counted, then embedded. So the memory needed is known, and refused if it is too much,
+before hours of work: a mean takes 8 bytes a number, a use that is clustered 4.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from polyseme.embedding.layers import LayerChoice, choose
 from polyseme.errors import ConfigError, InputError
 from polyseme.formats.vectors.search import unit
 
-AROUND = 12  # words to each side that are shown of a context
-SENSE_USES = 100  # uses of a word that are clustered, when nothing is said
+CONTEXT = 12  # words on each side of a use that are shown
+SENSE_USES = 100  # uses of a word that are clustered by default
 
 
 @dataclass(frozen=True)
 class DistilSettings:
-    """What is distilled.
+    """Settings of the distillation into static vectors.
 
     Attributes:
-        layer: A number, ``average`` of all, ``top``, or anything that `choose` knows but ``all``.
-        min_count: How often a word must occur; with senses, also how many uses there must be for each.
-        max_words: So many words at most, the most frequent.
-        lower: Take words that differ in case for the same; the model still reads them as they are.
-        uses: At most so many uses of a word, by lot; None is all of them, or 100 with senses.
-        senses: Vectors a word, at most.
-        examples: Contexts that are kept of each sense.
-        memory: Bytes that may be taken.
-        seed: Of everything drawn at random.
+        layer: A number, ``average`` of all, ``top``, or anything that `choose` knows except ``all``.
+        min_count: How often a word must occur; with senses, also the uses needed for each sense.
+        max_words: Vocabulary size: only the most frequent words are kept.
+        lower: Merge words that differ only in case; the model still reads them as they are.
+        uses: Uses of a word to sample at random, at most; None is all of them, or 100 with senses.
+        senses: Maximum number of vectors per word.
+        examples: Contexts to keep for each sense.
+        memory: Memory limit in bytes.
+        seed: Seed of the random number generator.
     """
 
     layer: LayerChoice = "average"
@@ -58,27 +58,27 @@ class DistilSettings:
 
     @property
     def most_uses(self) -> int | None:
-        """Uses of a word that are looked at."""
+        """Maximum number of uses of a word that are embedded."""
         return SENSE_USES if self.uses is None and self.senses > 1 else self.uses
 
 
 @dataclass(frozen=True)
 class Sense:
-    """A cluster of a word's uses."""
+    """One induced sense of a word: a cluster of its uses."""
 
     key: str  # bank#1
-    uses: int  # in it, of those that were clustered
+    uses: int  # in this cluster
     contexts: tuple[str, ...]  # the most typical first, the word in brackets
 
 
 @dataclass(frozen=True, eq=False)
 class Distilled:
-    """Words and their vectors.
+    """The distilled words and their static vectors.
 
     Attributes:
         words: The most frequent first; with senses ``bank#1``, ``bank#2``, the most frequent sense first.
-        vectors: Theirs (words, dim).
-        senses: For each of them, what it stands for; empty where there is one vector a word.
+        vectors: Their vectors (words, dim).
+        senses: The sense behind each vector; empty if there is one vector per word.
     """
 
     words: list[str]
@@ -88,14 +88,14 @@ class Distilled:
 
 @dataclass(frozen=True, eq=False)
 class DistilPlan:
-    """Which uses of which words are looked at.
+    """Which uses of which words will be embedded, and the memory that takes.
 
     Attributes:
-        words: The most frequent first, of equals the first in the alphabet.
+        words: The most frequent first, ties in alphabetical order.
         counts: How often each occurs.
-        uses: How many uses of each are looked at.
-        dim: Of the vectors that will be made.
-        bytes: What the vectors take in memory meanwhile.
+        uses: How many uses of each will be embedded.
+        dim: Dimension of the vectors.
+        bytes: Memory that the vectors take meanwhile.
     """
 
     words: list[str]
@@ -106,7 +106,7 @@ class DistilPlan:
 
 
 def make_plan(embedder: Embedder, sentences: Iterable[Sequence[str]], settings: DistilSettings) -> DistilPlan:
-    """Count the words, and refuse what is too few or too much."""
+    """Count the words, choose the vocabulary, and refuse what would exceed the memory limit."""
     dim = _dim(embedder, settings.layer)
     counts = Counter(_key(word, settings) for words in sentences for word in words)
     frequent = sorted((-count, word) for word, count in counts.items() if count >= settings.min_count)
@@ -127,13 +127,13 @@ def make_plan(embedder: Embedder, sentences: Iterable[Sequence[str]], settings: 
 def distil(
     embedder: Embedder, sentences: Iterable[Sequence[str]], plan: DistilPlan, settings: DistilSettings
 ) -> Distilled:
-    """Embed the sentences in which the planned uses stand, and average or cluster them.
+    """Embed the sentences of the planned uses, and average or cluster the vectors of each word.
 
     Args:
         embedder: Any model.
-        sentences: The same as those that were planned with.
-        plan: Which words, as `make_plan` says.
-        settings: The same as there.
+        sentences: The same sentences that `make_plan` counted.
+        plan: What `make_plan` returned.
+        settings: The settings given to `make_plan`.
     """
     uses = _planned_uses(sentences, plan, settings)
     if settings.senses > 1:
@@ -147,7 +147,7 @@ def distil(
 
 @dataclass(frozen=True)
 class _Planned:
-    """The uses in one sentence: places of words in it, rows of these words, numbers of the uses among all."""
+    """The planned uses in one sentence: places in the sentence, rows of the words, numbers among all uses."""
 
     words: Sequence[str]
     places: list[int]
@@ -156,11 +156,11 @@ class _Planned:
 
 
 def _planned_uses(sentences: Iterable[Sequence[str]], plan: DistilPlan, settings: DistilSettings) -> Iterator[_Planned]:
-    """Sentences with uses that were drawn; others need not be embedded."""
+    """The sentences with planned uses; the others need not be embedded."""
     rows = {word: row for row, word in enumerate(plan.words)}
     ends = np.cumsum(plan.uses).tolist()
     slot = [0, *ends[:-1]]  # where each word's next use goes
-    drawn = _draw(plan, settings.seed)
+    sampled = _sample_uses(plan, settings.seed)
     seen = [0] * len(plan.words)
     for words in sentences:
         found: list[tuple[int, int, int]] = []
@@ -168,18 +168,18 @@ def _planned_uses(sentences: Iterable[Sequence[str]], plan: DistilPlan, settings
             row = rows.get(_key(word, settings), -1)
             if row < 0:
                 continue
-            if slot[row] < ends[row] and (drawn is None or drawn[slot[row]] == seen[row]):
+            if slot[row] < ends[row] and (sampled is None or sampled[slot[row]] == seen[row]):
                 found.append((place, row, slot[row]))
                 slot[row] += 1
             seen[row] += 1
         if found:
             yield _Planned(words, *map(list, zip(*found, strict=True)))
     if slot != ends:
-        raise InputError("the text is not the one that was counted; has it been changed meanwhile?")
+        raise InputError("the text is not the one that was counted; was it changed meanwhile? Run the command again")
 
 
-def _draw(plan: DistilPlan, seed: int) -> np.ndarray | None:
-    """For each word, the numbers of the uses that are looked at, in order; None where that is all."""
+def _sample_uses(plan: DistilPlan, seed: int) -> np.ndarray | None:
+    """A random sample of each word's uses, as sorted numbers; None if all are taken."""
     if (plan.uses == plan.counts).all():
         return None
     rng = np.random.default_rng(seed)
@@ -189,7 +189,7 @@ def _draw(plan: DistilPlan, seed: int) -> np.ndarray | None:
 
 
 def _embed(embedder: Embedder, uses: Iterable[_Planned], layer: LayerChoice) -> Iterator[tuple[_Planned, np.ndarray]]:
-    """Each sentence with the vectors (uses, dim) of its uses."""
+    """Embed sentences: each with the vectors (uses, dim) of its planned uses."""
     waiting: deque[_Planned] = deque()
 
     def sentences() -> Iterator[Sequence[str]]:
@@ -224,10 +224,10 @@ def _cluster(embedder: Embedder, uses: Iterable[_Planned], plan: DistilPlan, set
 def _senses(
     word: str, vectors: np.ndarray, contexts: list[str], settings: DistilSettings
 ) -> Iterator[tuple[Sense, np.ndarray]]:
-    """The clusters of one word's uses and their means; drawn by lot of the word's own, whatever words come before."""
+    """Cluster one word's uses, with a random seed of the word's own: independent of which other words there are."""
     clusters = max(1, min(settings.senses, len(vectors) // settings.min_count))
-    lot = int.from_bytes(hashlib.sha256(f"{settings.seed} {word}".encode("utf-8", "surrogatepass")).digest()[:8], "big")
-    labels = spherical_kmeans(vectors, clusters, np.random.default_rng(lot))
+    digest = hashlib.sha256(f"{settings.seed} {word}".encode("utf-8", "surrogatepass")).digest()
+    labels = spherical_kmeans(vectors, clusters, np.random.default_rng(int.from_bytes(digest[:8], "big")))
     for number in range(labels.max() + 1):
         members = np.flatnonzero(labels == number)
         mean = vectors[members].mean(axis=0)
@@ -242,11 +242,11 @@ def _key(word: str, settings: DistilSettings) -> str:
 
 def _dim(embedder: Embedder, layer: LayerChoice) -> int:
     if layer == "all":
-        raise ConfigError("a word gets one vector of the layers: choose a number, average, top or a mix, not all")
+        raise ConfigError("expected one layer, not all: choose a number, average, top or a mix")
     return choose(np.zeros((embedder.num_layers, 1, embedder.dim), dtype=np.float32), layer).shape[-1]
 
 
 def _context(words: Sequence[str], place: int) -> str:
-    before, after = words[max(0, place - AROUND) : place], words[place + 1 : place + 1 + AROUND]
+    before, after = words[max(0, place - CONTEXT) : place], words[place + 1 : place + 1 + CONTEXT]
     shown = " ".join([*before, f"[{words[place]}]", *after])
-    return f"{'… ' * (place > AROUND)}{shown}{' …' * (place + 1 + AROUND < len(words))}"
+    return f"{'… ' * (place > CONTEXT)}{shown}{' …' * (place + 1 + CONTEXT < len(words))}"

@@ -1,8 +1,8 @@
-"""Two corpora side by side, of two periods or two fields: which words changed their company most.
+"""Semantic drift: which words are used differently in two corpora, of two periods or two domains.
 
-A word's uses are sampled from both, and compared by their vectors. Two samples of one and the same corpus differ too,
-the more the fewer they are: so the uses of both are shuffled together and dealt out again many times, and a word has
-changed by what it differs beyond that.
+Uses of a word are sampled from both, and compared by their vectors. Two samples of the same corpus differ too, the more
+the smaller they are. So a permutation test shuffles the uses of both many times: a word has changed by what it differs
+beyond that.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ MEASURES = ("prototype", "pairwise")
 
 @dataclass(frozen=True)
 class DriftSettings:
-    """What is compared, and how.
+    """Settings of the comparison of two corpora.
 
     Attributes:
-        words: The words to compare; where nothing is said, the most frequent that both corpora have.
-        most: How many words at most are compared then.
-        skip: How many of the most frequent words of all are left out then: articles, pronouns and their like.
-        least: How often a word must stand in each corpus.
-        uses: How many uses are sampled from each.
-        measure: The cosine distance of the two average vectors, or the average distance of pairs across the corpora.
-        permutations: How often the uses are shuffled and dealt out again.
-        examples: Telling uses that are kept of each word from each corpus.
-        seed: Of everything drawn at random.
+        words: The words to compare; by default the most frequent that both corpora have.
+        most: Maximum number of words to compare then.
+        skip: Number of most frequent words to leave out then: articles, pronouns and the like.
+        least: How often a word must occur in each corpus.
+        uses: How many uses to sample from each.
+        measure: ``prototype``, the cosine distance of the two mean vectors, or ``pairwise``, the mean over all pairs.
+        permutations: How often the permutation test shuffles the uses.
+        examples: Example uses to keep of each word from each corpus.
+        seed: Seed of the random number generator.
     """
 
     words: tuple[str, ...] = ()
@@ -61,22 +61,22 @@ class DriftSettings:
             if getattr(self, name) < smallest:
                 raise ConfigError(f"{name} must be {smallest} or more, not {getattr(self, name)}")
         if min(self.least, self.uses) < 2:
-            raise ConfigError("least and uses must be 2 or more: one use has no company to compare")
+            raise ConfigError(f"least and uses must be 2 or more, not {self.least} and {self.uses}")
 
 
 @dataclass(frozen=True)
 class Change:
-    """How much one word changed.
+    """How much the use of one word changed between the corpora.
 
     Attributes:
         word: In lower case.
-        counts: How often it stands in each corpus.
+        counts: How often it occurs in each corpus.
         compared: How many of these uses were compared.
-        distance: Between the uses in the one and those in the other, by the measure chosen.
-        by_chance: The same when all are shuffled and dealt out again, on average.
-        change: What is beyond that.
-        p: How likely chance alone gives such a distance; never less than the number of permutations can tell.
-        examples: For each corpus the uses that are most of its own kind.
+        distance: Between the uses in the one and those in the other, by the chosen measure.
+        by_chance: The mean distance when the uses are shuffled.
+        change: The distance less that.
+        p: P value of the permutation test: how often shuffling gives at least this distance.
+        examples: For each corpus its most characteristic uses.
     """
 
     word: str
@@ -91,13 +91,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """What changed between two corpora.
+    """The words ranked by how much their use differs between two corpora.
 
     Attributes:
         model: The name of the model.
-        layer: Whose vectors were compared.
-        measure: And how.
-        typical: The change of the word in the middle: what all words changed, since the corpora differ as a whole.
+        layer: The layer whose vectors were compared.
+        measure: ``prototype`` or ``pairwise``.
+        typical: The median change: how far the corpora differ as a whole.
         changes: The words, the most changed first.
     """
 
@@ -115,11 +115,11 @@ def compare_corpora(
     layer: LayerChoice = "top",
     settings: DriftSettings | None = None,
 ) -> Drift:
-    """Rank words by how much their company changed from one corpus to the other, each of which is read twice."""
+    """Rank words by how differently two corpora use them; each corpus is read twice."""
     settings = settings or DriftSettings()
     corpora = (first, second)
     if any(iter(corpus) is corpus for corpus in corpora):
-        raise ConfigError("each corpus is read twice; give lists or other things that can be, not streams")
+        raise ConfigError("each corpus is read twice, but an iterator can be read only once; give lists")
     layer_weights(layer, embedder.num_layers)
     counts = [_count(corpus) for corpus in corpora]
     words = _choose_words(counts, settings)
@@ -131,16 +131,17 @@ def compare_corpora(
 
 
 def draw_drift(drift: Drift, top: int = 20) -> Figure:
-    """The most changed words: how far apart their uses are, and how far chance alone would put them."""
+    """Plot the most changed words: the distance of their uses, and that of shuffled uses."""
     changes = drift.changes[:top][::-1]
     figure = new_figure(6.5, 1.2 + 0.26 * len(changes))
     axes = figure.subplots()
     heights = range(len(changes))
     for height, change in zip(heights, changes, strict=True):
         axes.plot([change.by_chance, change.distance], [height, height], color="#dddddd", zorder=1)
-    axes.scatter([change.by_chance for change in changes], heights, color=FAINT, label="dealt out by chance")
+    axes.scatter([change.by_chance for change in changes], heights, color=FAINT, label="shuffled uses")
     axes.scatter([change.distance for change in changes], heights, color=COLOURS[0], label="between the corpora")
-    tidy(axes, f"words whose company changed most, {drift.model}, layer {drift.layer}", f"{drift.measure} distance", "")
+    title = f"Words used most differently ({drift.model}, layer {drift.layer})"
+    tidy(axes, title, f"cosine distance ({drift.measure})", "")
     axes.set_yticks(heights, [change.word for change in changes])
     axes.grid(visible=False)
     axes.set_xlim(left=0)
@@ -149,7 +150,7 @@ def draw_drift(drift: Drift, top: int = 20) -> Figure:
 
 
 class _Sample:
-    """Some uses of each word in one corpus, embedded, each sentence once."""
+    """A random sample of the uses of each word in one corpus, embedded, each sentence once."""
 
     def __init__(
         self,
@@ -177,30 +178,30 @@ def _count(corpus: Iterable[Sequence[str]]) -> Counter[str]:
     for words in corpus:
         counts.update(map(str.lower, words))
     if not counts:
-        raise InputError("one of the two corpora has no words in it")
+        raise InputError("one of the two corpora has no words in it; give text in both")
     return counts
 
 
 def _choose_words(counts: Sequence[Counter[str]], settings: DriftSettings) -> list[str]:
-    """The words asked for, or else those frequent in both that are not frequent everywhere."""
+    """The words asked for, or else the most frequent in both corpora after those to skip."""
     least = settings.least
-    wanted = [word.lower() for word in dict.fromkeys(settings.words)]
-    for word in wanted:
+    requested = [word.lower() for word in dict.fromkeys(settings.words)]
+    for word in requested:
         if min(count[word] for count in counts) < least:
-            told = " and ".join(f"{count[word]:,}" for count in counts)
+            found = " and ".join(f"{count[word]:,}" for count in counts)
             raise InputError(
-                f"{word!r} stands {told} times in the corpora, and {least} in each are needed; "
+                f"{word!r} occurs {found} times in the corpora, and {least} in each are needed; "
                 "give more text, or a lower least"
             )
-    if wanted:
-        return wanted
+    if requested:
+        return requested
     both = [word for word in counts[0] if word.isalpha() and min(count[word] for count in counts) >= least]
     both.sort(key=lambda word: (-min(count[word] for count in counts), word))
     chosen = both[settings.skip :][: settings.most]
     if not chosen:
         raise InputError(
-            f"the corpora share {len(both):,} words that stand {least} times or more in each, of which the "
-            f"{settings.skip} most frequent are skipped: nothing is left; give more text, or ask for less"
+            f"the corpora share {len(both):,} words that occur {least} times or more in each, and the "
+            f"{settings.skip} most frequent are skipped: nothing is left; give more text, or a lower least or skip"
         )
     return chosen
 
@@ -208,10 +209,9 @@ def _choose_words(counts: Sequence[Counter[str]], settings: DriftSettings) -> li
 def _change(word: str, counts: Sequence[Counter[str]], samples: Sequence[_Sample], settings: DriftSettings) -> Change:
     groups = [sample.vectors[sample.rows[word]] for sample in samples]
     pooled, size = np.concatenate(groups), len(groups[0])
-    permutations = (
-        np.random.default_rng(settings.seed).random((settings.permutations, len(pooled))).argsort(axis=1) < size
-    )
-    chance = _distances(pooled, permutations, settings.measure)
+    rng = np.random.default_rng(settings.seed)
+    shuffled = rng.random((settings.permutations, len(pooled))).argsort(axis=1) < size
+    chance = _distances(pooled, shuffled, settings.measure)
     real = np.arange(len(pooled)) < size
     distance = float(_distances(pooled, real[None], settings.measure)[0])
     by_chance = float(chance.mean())
@@ -223,23 +223,26 @@ def _change(word: str, counts: Sequence[Counter[str]], samples: Sequence[_Sample
         by_chance,
         distance - by_chance,
         float((1 + (chance >= distance).sum()) / (1 + len(chance))),
-        (_telling(samples[0], samples[1], word, settings), _telling(samples[1], samples[0], word, settings)),
+        (
+            _typical(samples[0], samples[1], word, settings),
+            _typical(samples[1], samples[0], word, settings),
+        ),
     )
 
 
 def _distances(pooled: np.ndarray, inside: np.ndarray, measure: str) -> np.ndarray:
-    """For each way to deal (permutations, uses) out, the distance of the one group to the other."""
-    share = inside.astype(np.float32)
-    one = share @ pooled / share.sum(axis=1, keepdims=True)
-    other = (1 - share) @ pooled / (1 - share).sum(axis=1, keepdims=True)
+    """For each split (splits, uses) of the uses into two groups, the distance between the groups."""
+    first = inside.astype(np.float32)
+    one = first @ pooled / first.sum(axis=1, keepdims=True)
+    other = (1 - first) @ pooled / (1 - first).sum(axis=1, keepdims=True)
     if measure == "prototype":
         one, other = unit(one), unit(other)
     cosines = (one * other).sum(axis=1)  # of averages as they are, this is the average cosine of all pairs
-    return (1 - cosines).clip(0)  # vectors all alike are a rounding below
+    return (1 - cosines).clip(0)  # rounding may put equal vectors below 0
 
 
-def _telling(mine: _Sample, theirs: _Sample, word: str, settings: DriftSettings) -> tuple[Use, ...]:
-    """The uses most of one corpus's own kind: nearest to its average and farthest from the other's."""
+def _typical(mine: _Sample, theirs: _Sample, word: str, settings: DriftSettings) -> tuple[Use, ...]:
+    """The most characteristic uses of one corpus: nearest to its mean and farthest from the other's."""
     rows = mine.rows[word]
     vectors = mine.vectors[rows]
     direction = unit(vectors.mean(axis=0)) - unit(theirs.vectors[theirs.rows[word]].mean(axis=0))

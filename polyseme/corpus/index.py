@@ -1,19 +1,19 @@
-"""A corpus with its vectors on disk: embedded once, opened again in a fraction of a second, never read whole.
+"""Index of a corpus: its words and their contextual vectors on disk, memory-mapped and searchable by word.
 
 An index is a folder:
 
     index.json        what is inside, from which model, and how large each file must be
-    sentences.txt     a sentence a line, its words apart by one space
-    ends.i8           for each sentence, the byte after its line
+    sentences.txt     one sentence a line, its words separated by one space
+    ends.i8           for each sentence, the offset of the byte after its line
     owners.u4         for each word of the corpus, the number of its sentence
     places.u4         and its place in there
-    layer-2.f2        and its vector, in half precision: one file for each layer that was kept
-    words.txt         the distinct words, a line each; those that differ only in case stand together
+    layer-2.f2        and its vector, in half precision: one file for each stored layer
+    words.txt         the distinct words, one a line, sorted without regard to case
     counts.i8         for each of these, how many uses it has
     uses.i8           the numbers of its uses, word after word
 
 Numbers are little-endian, and everything but the list of distinct words is memory-mapped. Writing takes a dozen bytes
-of memory for each word of the corpus; the folder appears whole or not at all.
+of memory for each word of the corpus; the folder is written atomically.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from polyseme.files import atomic_folder
 from polyseme.formats.vectors.search import unit
 
 VERSION = 1
-_LEAST_ALIKE = 0.999  # the cosine of a vector with itself, after half precision and on another device
-_CHECKED = 3  # sentences that are embedded again, to see whether a model is the one
+_SAME = 0.999  # cosine above which vectors are the same, after rounding to half precision or on another device
+_CHECKED = 3  # sentences that are embedded again to check that a model is the one of the index
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The model that an index was made with.
+    """The model that an index was built with.
 
     Attributes:
-        name: What it is called.
-        path: Where it was.
+        name: Its name.
+        path: Its path at that time.
         num_layers: How many layers it has.
-        dim: Of its vectors.
-        layers: The numbers of the layers that were kept.
+        dim: Dimension of its vectors.
+        layers: The numbers of the layers that are stored.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Origin:
 
 
 def write_index(records: Iterable[Record], folder: Path, origin: Origin) -> None:
-    """Write sentences with the vectors of the kept layers: (layers, words, dim), or (words, dim) of one."""
+    """Write an index of sentences with their vectors: (layers, words, dim), or (words, dim) of a single layer."""
     with atomic_folder(folder) as temporary:
         numbers: dict[str, int] = {}
         ids = array("I")
@@ -81,7 +81,7 @@ def write_index(records: Iterable[Record], folder: Path, origin: Origin) -> None
 
 
 class _Files:
-    """The files that grow with every sentence."""
+    """The files of an index that grow with every sentence."""
 
     def __init__(self, folder: Path, origin: Origin, stack: ExitStack) -> None:
         def create(name: str) -> BinaryIO:
@@ -106,7 +106,7 @@ class _Files:
 
 
 def _write_table(folder: Path, numbers: dict[str, int], ids: np.ndarray) -> None:
-    """Which uses each word has; words sorted without regard to case."""
+    """Write the inverted index: the uses of each word, words sorted without regard to case."""
     words = sorted(numbers, key=lambda word: (word.casefold(), word))
     rank = np.empty(len(words), dtype=np.int64)
     rank[[numbers[word] for word in words]] = np.arange(len(words))
@@ -117,12 +117,12 @@ def _write_table(folder: Path, numbers: dict[str, int], ids: np.ndarray) -> None
 
 
 class Index:
-    """An index, opened; nothing but the sizes of its files has been looked at.
+    """An opened index of a corpus; opening reads nothing but the sizes of its files.
 
     Attributes:
-        folder: Where it is.
-        origin: The model that it was made with.
-        uses: Every word of the corpus, memory-mapped.
+        folder: Its folder.
+        origin: The model that it was built with.
+        uses: Every word of the corpus with its vectors, memory-mapped.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -139,7 +139,7 @@ class Index:
         )
 
     def of(self, word: str, match_case: bool = False, limit: int | None = None, seed: int = 0) -> Uses:
-        """The uses of one word, their vectors in memory; of more than a limit, so many by lot."""
+        """The uses of one word, their vectors in memory; of more than ``limit``, a uniform random sample."""
         found = [self._uses_of(number) for number in self._spellings(word, match_case)]
         if not found:
             raise InputError(f"{self.folder} has no use of {word!r}; try another form of the word, or index more text")
@@ -149,17 +149,17 @@ class Index:
         return self.uses.take(chosen)
 
     def check(self, embedder: Embedder) -> None:
-        """Refuse a model that gives other vectors than those stored, by embedding the first sentences again."""
+        """Refuse a model other than the index's: embed the first sentences again, compare with the stored vectors."""
         mine = self.origin
-        told = f"{self.folder} was made with {mine.name!r} ({_shape(mine)})"
-        remedy = "give that model, or index the corpus again with this one"
+        built = f"{self.folder} was built with {mine.name!r} ({_shape(mine)})"
+        remedy = "use that model, or index the corpus again with this one"
         if _shape(mine) != _shape(embedder):
-            raise ConfigError(f"{told}, not with {embedder.name!r} ({_shape(embedder)}); {remedy}")
+            raise ConfigError(f"{built}, not with {embedder.name!r} ({_shape(embedder)}); {remedy}")
         first = list(islice((words for words in self.uses.sentences if words), _CHECKED))
         given = np.concatenate(list(embedder.embed(first)), axis=1)
         for number, layer in zip(mine.layers, self.uses.layers, strict=True):
-            if not _alike(given[number], layer[: given.shape[1]].astype(np.float32)):
-                raise ConfigError(f"{told}, and {embedder.name!r} gives other vectors for its sentences; {remedy}")
+            if not _same_vectors(given[number], layer[: given.shape[1]].astype(np.float32)):
+                raise ConfigError(f"{built}; {embedder.name!r} gives different vectors for its sentences; {remedy}")
 
     @cached_property
     def words(self) -> list[str]:
@@ -188,7 +188,7 @@ class Index:
 
 
 class _Sentences(Sequence[list[str]]):
-    """Sentences on disk, by number."""
+    """The sentences of an index on disk, by number."""
 
     def __init__(self, path: Path, ends: np.ndarray) -> None:
         self._bytes = np.memmap(path, np.uint8, "r")
@@ -197,7 +197,7 @@ class _Sentences(Sequence[list[str]]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - by number only; slices are nobody's need
+    def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - by number only; nobody needs slices
         if not 0 <= number < len(self):
             raise IndexError(number)
         first = int(self._ends[number - 1]) if number else 0
@@ -205,11 +205,11 @@ class _Sentences(Sequence[list[str]]):
         return line.split(" ") if line else []
 
 
-def _alike(given: np.ndarray, stored: np.ndarray) -> bool:
-    """Whether vectors are the same but for rounding; one of zeros is like another of zeros only."""
+def _same_vectors(given: np.ndarray, stored: np.ndarray) -> bool:
+    """Whether vectors are the same up to rounding; a vector of zeros equals only another of zeros."""
     cosines = (unit(given) * unit(stored)).sum(axis=1)
     empty = ~given.any(axis=1) & ~stored.any(axis=1)
-    return bool(np.all((cosines > _LEAST_ALIKE) | empty))
+    return bool(np.all((cosines > _SAME) | empty))
 
 
 def _shape(model: Embedder | Origin) -> str:
@@ -221,18 +221,18 @@ def _layer_name(number: int) -> str:
 
 
 def _read_origin(folder: Path) -> Origin:
-    """Read what an index holds, after a look whether all of it is there."""
-    remedy = "make it with: polyseme index"
+    """Read the description of an index, and check that all its files are complete."""
+    remedy = "build it with: polyseme index"
     try:
         about = json.loads((folder / "index.json").read_bytes())
         version, model, sizes = about["polyseme index"], about["model"], dict(about["files"])
         origin = Origin(**{**model, "layers": tuple(model["layers"])})
     except (FileNotFoundError, NotADirectoryError):
-        raise FormatError(f"{folder} is no index: it has no index.json; {remedy}") from None
+        raise FormatError(f"{folder} is not an index: it has no index.json; {remedy}") from None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise FormatError(f"{folder}/index.json cannot be read ({error}); {remedy}") from error
     if version != VERSION:
-        raise FormatError(f"{folder} is an index of version {version}; this one reads {VERSION}; {remedy}")
+        raise FormatError(f"{folder} is an index of version {version}, this polyseme reads version {VERSION}; {remedy}")
     for name, size in sizes.items():
         found = (folder / name).stat().st_size if (folder / name).is_file() else 0
         if found != size:

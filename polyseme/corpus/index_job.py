@@ -1,4 +1,4 @@
-"""Make an index: embed a corpus once, in parts that survive an interruption, then put them together."""
+"""Build an index: embed a corpus once, in parts that survive an interruption, then merge them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from polyseme.files import check_absent
 
 
 class IndexJob:
-    """The making of one index. `run` it, then `finish`; what was interrupted goes on when begun with ``resume``.
+    """Builds one index: `run`, then `finish`; ``resume`` continues an interrupted run.
 
     Args:
-        embedder: Gives the vectors.
-        folder: Where the index will be; its unfinished parts are kept beside it.
-        layer: ``all``, or the one layer to keep, which takes less room.
-        model: The path of the model, so that the index can open it again.
-        resume: Go on with what an interrupted run left.
-        overwrite: Replace an index that is there, and forget an interrupted run.
+        embedder: The model.
+        folder: The folder of the index; unfinished parts are kept beside it.
+        layer: ``all``, or the one layer to store, which takes less space.
+        model: The path of the model, so that the index can load it again.
+        resume: Continue an interrupted run.
+        overwrite: Replace an existing index, and discard an interrupted run.
     """
 
     def __init__(
@@ -38,22 +38,22 @@ class IndexJob:
         resume: bool = False,
         overwrite: bool = False,
     ) -> None:
-        _check_place(folder, overwrite)
+        _check_folder(folder, overwrite)
         self.embedder, self.folder = embedder, folder
         numbers = needed_layers(layer, embedder.num_layers)
         if layer != "all" and len(numbers) != 1:
-            raise ConfigError(f"an index holds layers as they are: give all, top or a number, not {layer!r}")
+            raise ConfigError(f"an index stores all layers or one: give all, top or a number, not {layer!r}")
         self.origin = Origin(embedder.name, model, embedder.num_layers, embedder.dim, numbers)
         self.wanted = Wanted("all" if layer == "all" else numbers[0], dtype="float16")
         self.parts = self._begin(resume, overwrite)
 
     def run(self, sentences: Iterable[list[str]]) -> Iterator[list[str]]:
-        """Embed what is not embedded yet, and give each sentence when it has been taken; empty ones are left out."""
+        """Embed what is not embedded yet, and yield each sentence when it is done; empty ones are skipped."""
         filled = (words for words in sentences if words)
         return embed_into(self.parts, single_sentences(filled), self._embed, self.wanted)
 
     def keep(self) -> None:
-        """Save what is finished so far; a run that finished nothing leaves nothing behind."""
+        """Save what is embedded so far; a run that embedded nothing leaves no files behind."""
         try:
             self.parts.flush()
         finally:
@@ -61,7 +61,7 @@ class IndexJob:
                 self.parts.remove()
 
     def finish(self) -> None:
-        """Put the parts together as an index, and remove them."""
+        """Merge the parts into an index, and remove them."""
         write_index(self.parts.read(), self.folder, self.origin)
         self.parts.remove()
 
@@ -78,10 +78,10 @@ class IndexJob:
         return ([vectors] for vectors in self.embedder.embed(words for (words,) in units))
 
 
-def _check_place(folder: Path, overwrite: bool) -> None:
-    """Refuse to write over what is there, and over anything but an index even when told to."""
+def _check_folder(folder: Path, overwrite: bool) -> None:
+    """Refuse to overwrite anything that exists, unless told to and it is an index."""
     check_absent(folder, overwrite)
     if folder.exists() and not (folder / "index.json").is_file():
-        raise OutputError(f"{folder} is there and is no index, so it is not replaced; choose another name")
+        raise OutputError(f"{folder} exists and is not an index, so it is not replaced; choose another name")
     if not folder.absolute().parent.is_dir():
         raise OutputError(f"{folder} cannot be written: there is no folder {folder.absolute().parent}")

@@ -1,4 +1,4 @@
-"""Clusters of vectors by cosine: spherical k-means, small and quick enough to run for every word of a vocabulary."""
+"""Spherical k-means: clusters of vectors by cosine similarity, quick enough to run for every word of a vocabulary."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from polyseme.formats.vectors.search import unit
 
-STARTS = 4
-ROUNDS = 25
+ITERATIONS = 25  # of Lloyd's algorithm, at most
 
 
-def spherical_kmeans(vectors: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """For each vector (N, dim) the number of its cluster, the largest cluster first; the best of a few starts.
+def spherical_kmeans(vectors: np.ndarray, clusters: int, rng: np.random.Generator, restarts: int = 4) -> np.ndarray:
+    """Spherical k-means of vectors (N, dim): for each the number of its cluster, the largest cluster first.
 
-    There may be fewer clusters than asked for, where vectors are too few or too much alike.
+    The best of several restarts counts. There may be fewer clusters than asked for, where vectors are too few or too
+    similar.
     """
     directions = unit(np.asarray(vectors, dtype=np.float32))
-    runs = [_run(directions, _start(directions, clusters, rng)) for _ in range(STARTS if clusters > 1 else 1)]
+    runs = [_lloyd(directions, _plus_plus(directions, clusters, rng)) for _ in range(restarts if clusters > 1 else 1)]
     labels = max(runs, key=lambda run: run[1])[0]
     sizes = np.bincount(labels, minlength=clusters)
     return np.argsort(np.argsort(-sizes, kind="stable"))[labels]
 
 
-def _start(directions: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres drawn among the vectors, each the likelier the farther it is from those before (k-means++)."""
+def _plus_plus(directions: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Initial centroids (k-means++): vectors drawn at random, more likely the farther from those already drawn."""
     chosen = [int(rng.integers(len(directions)))]
     distance = np.full(len(directions), np.inf)
     while len(chosen) < clusters:
@@ -35,15 +35,12 @@ def _start(directions: np.ndarray, clusters: int, rng: np.random.Generator) -> n
     return directions[chosen]
 
 
-def _run(directions: np.ndarray, centres: np.ndarray) -> tuple[np.ndarray, float]:
-    """Labels, and the sum of cosines with the centres."""
+def _lloyd(directions: np.ndarray, centroids: np.ndarray) -> tuple[np.ndarray, float]:
+    """Lloyd's algorithm: the label of each vector, and the sum of cosines with the centroids."""
     labels = np.full(len(directions), -1)
-    for _ in range(ROUNDS):
-        cosines = directions @ centres.T
-        before, labels = labels, cosines.argmax(axis=1)
+    for _ in range(ITERATIONS):
+        before, labels = labels, (directions @ centroids.T).argmax(axis=1)
         if (labels == before).all():
             break
-        sums = np.zeros_like(centres)
-        np.add.at(sums, labels, directions)
-        centres = unit(sums)
-    return labels, float((directions * centres[labels]).sum())
+        centroids = unit(np.stack([directions[labels == number].sum(axis=0) for number in range(len(centroids))]))
+    return labels, float((directions * centroids[labels]).sum())

@@ -1,4 +1,4 @@
-"""The uses of a word most alike in context, beside the words most alike for a vector that knows no context."""
+"""Nearest neighbours by cosine similarity: of a word in context among uses, and of a static vector among words."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from polyseme.errors import ConfigError, InputError
 from polyseme.formats.vectors.search import unit
 from polyseme.loading import load
 
-_ROWS = 1 << 14  # vectors that are compared at a time
+_BLOCK = 1 << 14  # vectors compared at a time
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A use, and how alike it is."""
+    """A neighbouring use, and its cosine similarity."""
 
     use: Use
     cosine: float
@@ -28,14 +28,14 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The uses most like one use.
+    """The nearest neighbours of one use of a word.
 
     Attributes:
         model: The name of the model.
-        layer: Whose vectors were compared.
-        use: What was asked about.
-        compared: How many uses were looked at.
-        found: The most alike, the nearest first; a sentence that occurs several times is shown once.
+        layer: The layer whose vectors were compared.
+        use: The query.
+        compared: How many uses it was compared with.
+        found: The neighbours, the nearest first; a sentence that occurs several times is shown once.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class StaticNeighbour:
-    """A word, and how alike its static vector is."""
+    """A neighbouring word, and the cosine similarity of its static vector."""
 
     word: str
     cosine: float
@@ -55,7 +55,7 @@ class StaticNeighbour:
 
 @dataclass(frozen=True)
 class StaticNeighbours:
-    """The words most like one for static vectors, the same in every sentence."""
+    """The nearest neighbours of a word by static vectors, the same in every sentence."""
 
     name: str
     word: str
@@ -63,9 +63,9 @@ class StaticNeighbours:
 
 
 def nearest_uses(embedder: Embedder, use: Use, among: Uses, layer: LayerChoice = "top", top: int = 10) -> Neighbours:
-    """The uses most like one; the very same sentence is not its own neighbour."""
+    """Find the uses nearest to one by cosine similarity; the same sentence is not its own neighbour."""
     if top < 1:
-        raise ConfigError(f"the number of neighbours must be 1 or more, not {top}")
+        raise ConfigError(f"top, the number of neighbours, must be 1 or more, not {top}")
     query = embed_uses(embedder, [use], layer).vectors(layer)[0]
     if not query.any():
         raise InputError(f"{embedder.name} has no vector for {use.word!r}: it is all zeros; choose another word")
@@ -83,16 +83,17 @@ def nearest_uses(embedder: Embedder, use: Use, among: Uses, layer: LayerChoice =
 
 
 def static_neighbours(path: str | Path, word: str, top: int = 10) -> StaticNeighbours:
-    """The words that a file of static vectors has nearest to a word."""
+    """Find the words nearest to one in a file of static vectors."""
     static = load(path)
     if not isinstance(static, StaticEncoder):
-        raise ConfigError(f"{path} is no file of static vectors; the neighbours of a word need one, such as GloVe's")
+        raise ConfigError(f"{path} does not hold static vectors; give a file of word vectors, such as GloVe's")
     found = static.nearest(word, top)
     return StaticNeighbours(static.name, word, tuple(StaticNeighbour(*each) for each in found))
 
 
 def _cosines(query: np.ndarray, among: Uses, layer: LayerChoice) -> np.ndarray:
-    """Of one vector with each of many, a piece at a time."""
+    """The cosine similarity of one vector with each use, a block at a time."""
     query = unit(query)
-    pieces = [unit(among.vectors(layer, slice(first, first + _ROWS))) @ query for first in range(0, len(among), _ROWS)]
-    return np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.float32)
+    blocks = (among.vectors(layer, slice(first, first + _BLOCK)) for first in range(0, len(among), _BLOCK))
+    cosines = [unit(block) @ query for block in blocks]
+    return np.concatenate(cosines) if cosines else np.zeros(0, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The senses of a word without labels: its uses in a corpus, clustered by their vectors."""
+"""Word sense induction: the uses of a word in a corpus, clustered by their vectors without any labels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyseme.corpus.kmeans import spherical_kmeans
 from polyseme.corpus.uses import Use, Uses
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError, require
@@ -19,20 +20,21 @@ from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TELLING = 1.0  # standard errors by which a word must be more frequent around a cluster to say something about it
-_EVERYWHERE = 0.1  # share of the other clusters' sentences above which a word is everywhere and tells nothing
-_CHANCES = 5  # clouds without clusters that are drawn to see what silhouette chance gives
+_MIN_Z = 1.0  # standard errors by which a word must be more frequent around a cluster to be a collocate of it
+_COMMON = 0.1  # share of the other clusters' sentences above which a word is common everywhere and tells nothing
+_NULL_SAMPLES = 5  # samples without clusters that are drawn to see what silhouette chance gives
+_RESTARTS = 10
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """How uses are clustered.
+    """Settings of the clustering of a word's uses.
 
     Attributes:
-        clusters: How many; by silhouette where nothing is said.
-        most: The largest number that is tried then.
-        examples: Typical uses that are shown of each.
-        seed: Of everything drawn at random.
+        clusters: How many; by default the number with the best silhouette.
+        most: The largest number of clusters to try then.
+        examples: Typical uses to show for each cluster.
+        seed: Seed of the random number generator.
     """
 
     clusters: int | None = None
@@ -44,17 +46,17 @@ class ClusterSettings:
         for name in ("clusters", "most"):
             value = getattr(self, name)
             if value is not None and value < 2:
-                raise ConfigError(f"{name} must be 2 or more, not {value}; one cluster tells nothing")
+                raise ConfigError(f"{name} must be 2 or more, not {value}; a single cluster separates nothing")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Uses that are alike.
+    """A cluster of similar uses of a word.
 
     Attributes:
-        size: How many there are.
-        company: Words that stand in their sentences more often than in those of the other clusters.
-        typical: The uses nearest to their middle.
+        size: How many uses it has.
+        company: Its collocates: words in their sentences that are rarer in those of the other clusters.
+        typical: The uses nearest to the centroid.
     """
 
     size: int
@@ -64,16 +66,16 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Senses:
-    """The uses of a word in clusters, the largest first.
+    """Induced senses of a word: its uses in clusters, the largest first.
 
     Attributes:
-        layer: Whose vectors were clustered.
-        silhouette: How well the clusters are apart, from -1 to 1; None of a single one.
-        by_chance: The silhouette of as many clusters in a cloud of the same spread that has none.
+        layer: The layer whose vectors were clustered.
+        silhouette: How well separated the clusters are, from -1 to 1; None for a single one.
+        by_chance: The silhouette of as many clusters in normally distributed vectors of the same mean and covariance.
         clusters: What they are.
         labels: For each use, the number of its cluster.
-        points: For each use, its place in the plane in which they differ most.
-        shares: How much of all variance the two directions of that plane hold.
+        points: For each use, its first two principal components.
+        shares: The share of the variance that each of these explains.
     """
 
     layer: LayerChoice
@@ -86,17 +88,17 @@ class Senses:
 
 
 def cluster_uses(uses: Uses, layer: LayerChoice = "top", settings: ClusterSettings | None = None) -> Senses:
-    """Cluster the uses of a word by their vectors, compared by cosine; k-means, the best of ten starts."""
+    """Word sense induction: cluster the uses of a word by spherical k-means of their vectors."""
     settings = settings or ClusterSettings()
     vectors = unit(uses.vectors(layer))
     distinct = len(np.unique(vectors.round(5), axis=0))
     if settings.clusters and distinct < settings.clusters:
         raise InputError(
             f"the {len(uses):,} uses have {distinct} different vectors in this layer, too few for {settings.clusters} "
-            "clusters; choose a layer that looks at context, or more text"
+            "clusters; choose a layer that depends on context, or give more text"
         )
-    labels, silhouette, by_chance = _best(vectors, distinct, settings)
-    points, shares = _plane(vectors)
+    labels, silhouette, by_chance = _best_clustering(vectors, distinct, settings)
+    points, shares = principal_plane(vectors)
     return Senses(
         layer,
         silhouette,
@@ -109,7 +111,7 @@ def cluster_uses(uses: Uses, layer: LayerChoice = "top", settings: ClusterSettin
 
 
 def draw_senses(senses: Senses, word: str, model: str) -> Figure:
-    """The uses in a plane, a colour for each cluster, labelled by the company it keeps."""
+    """Plot the uses on their first two principal components, a colour for each cluster, with its collocates."""
     figure = new_figure(7.5, 5.5)
     axes = figure.subplots()
     points, labels = np.array(senses.points), np.array(senses.labels)
@@ -117,32 +119,27 @@ def draw_senses(senses: Senses, word: str, model: str) -> Figure:
         inside = points[labels == number]
         label = ": ".join([str(cluster.size), *([", ".join(cluster.company[:5])] if cluster.company else [])])
         axes.scatter(*inside.T, s=22, alpha=0.7, linewidths=0, color=COLOURS[number % len(COLOURS)], label=label)
-    across, up = (f"principal component {n + 1} ({share:.0%})" for n, share in enumerate(senses.shares))
-    tidy(axes, f"uses of “{word}”, {model}, layer {senses.layer}", across, up)
-    axes.legend(title="uses, and the words around them", alignment="left", fontsize=8, title_fontsize=8, **LEGEND)
+    across, up = (f"principal component {n + 1} ({share:.0%} of variance)" for n, share in enumerate(senses.shares))
+    tidy(axes, f"Uses of “{word}” ({model}, layer {senses.layer})", across, up)
+    axes.legend(title="number of uses: words around them", alignment="left", fontsize=8, title_fontsize=8, **LEGEND)
     return figure
 
 
-def _best(
+def _best_clustering(
     vectors: np.ndarray, distinct: int, settings: ClusterSettings
 ) -> tuple[np.ndarray, float | None, float | None]:
-    """Labels, the largest cluster first, their silhouette and what chance gives; vectors all alike are one cluster."""
+    """Labels of the clustering with the best silhouette, that silhouette, and the one chance gives; or one cluster."""
+
+    def cluster(points: np.ndarray, clusters: int) -> tuple[float, np.ndarray]:
+        labels = spherical_kmeans(points, clusters, np.random.default_rng(settings.seed), _RESTARTS)
+        return _silhouette(points, labels), labels
+
     tried = [settings.clusters] if settings.clusters else range(2, min(settings.most, distinct - 1) + 1)
-    results = [(_silhouette(vectors, labels), labels) for labels in (_kmeans(vectors, k, settings.seed) for k in tried)]
-    if not results:
+    silhouette, labels = max((cluster(vectors, k) for k in tried), key=lambda result: result[0], default=(None, None))
+    if labels is None:
         return np.zeros(len(vectors), dtype=np.int64), None, None
-    silhouette, labels = max(results, key=lambda result: result[0])
-    sizes = np.bincount(labels)
-    chance = [
-        _silhouette(cloud, _kmeans(cloud, len(sizes), settings.seed)) for cloud in _clouds(vectors, settings.seed)
-    ]
-    order = np.argsort(np.argsort(-sizes, kind="stable"))
-    return order[labels], silhouette, float(np.mean(chance))
-
-
-def _kmeans(vectors: np.ndarray, clusters: int, seed: int) -> np.ndarray:
-    kmeans = require("sklearn.cluster", "analysis").KMeans
-    return kmeans(clusters, n_init=10, random_state=seed).fit_predict(vectors)
+    null = [cluster(sample, labels.max() + 1)[0] for sample in _null_samples(vectors, settings.seed)]
+    return labels, silhouette, float(np.mean(null))
 
 
 def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
@@ -151,22 +148,20 @@ def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
     return float(require("sklearn.metrics", "analysis").silhouette_score(vectors, labels))
 
 
-def _clouds(vectors: np.ndarray, seed: int) -> list[np.ndarray]:
-    """Vectors drawn from one normal distribution with the mean and the spread of those given."""
+def _null_samples(vectors: np.ndarray, seed: int) -> list[np.ndarray]:
+    """Vectors without clusters: drawn from one normal distribution of the same mean and covariance."""
     mean = vectors.mean(axis=0)
     _, scales, axes = np.linalg.svd(vectors - mean, full_matrices=False)
     spread = (scales / sqrt(len(vectors)))[:, None] * axes
-    draws = np.random.default_rng(seed).standard_normal((_CHANCES, len(vectors), len(scales)))
+    draws = np.random.default_rng(seed).standard_normal((_NULL_SAMPLES, len(vectors), len(scales)))
     return [unit((draw @ spread + mean).astype(np.float32)) for draw in draws]
 
 
-def _plane(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """The plane of most variance: places (uses, 2), and the share of all variance along each direction."""
+def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
+    """The first two principal components of vectors (N, dim) as points (N, 2), and the share of variance of each."""
     left, scales, _ = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
-    points = np.zeros((len(vectors), 2))
-    known = (left * scales)[:, :2]
-    points[:, : known.shape[1]] = known
-    shares = np.zeros(2)
+    points, shares = np.zeros((len(vectors), 2)), np.zeros(2)
+    points[:, : len(scales)] = (left * scales)[:, :2]
     shares[: len(scales)] = (scales**2 / max(float((scales**2).sum()), 1e-12))[:2]
     return points, (float(shares[0]), float(shares[1]))
 
@@ -180,26 +175,26 @@ def _cluster(uses: Uses, vectors: np.ndarray, inside: np.ndarray, settings: Clus
 
 
 def collocates(uses: Sequence[Use], others: Sequence[Use], most: int = 8) -> tuple[str, ...]:
-    """The words around some uses that are rarer around others: those whose odds differ most, in standard errors."""
+    """Collocates of some uses that are rarer around the others: the highest log odds ratios, in standard errors."""
     if not others:
         return ()
-    here, there = _around(uses), _around(others)
+    here, there = _sentence_counts(uses), _sentence_counts(others)
 
-    def excess(word: str) -> float:
+    def z_score(word: str) -> float:
         odds = [
             (counts[word] + 0.5) / (total - counts[word] + 0.5)
             for counts, total in ((here, len(uses)), (there, len(others)))
         ]
         return log(odds[0] / odds[1]) / sqrt(1 / (here[word] + 0.5) + 1 / (there[word] + 0.5))
 
-    rare = _EVERYWHERE * len(others)
-    scores = {word: excess(word) for word in here if here[word] > 1 and there[word] <= rare}
-    telling = [word for word, score in scores.items() if score > _TELLING]
-    return tuple(sorted(telling, key=lambda word: (-scores[word], word))[:most])
+    rare = _COMMON * len(others)
+    scores = {word: z_score(word) for word in here if here[word] > 1 and there[word] <= rare}
+    found = [word for word, score in scores.items() if score > _MIN_Z]
+    return tuple(sorted(found, key=lambda word: (-scores[word], word))[:most])
 
 
-def _around(uses: Sequence[Use]) -> Counter[str]:
-    """In how many of the sentences each word stands, but for the word itself."""
+def _sentence_counts(uses: Sequence[Use]) -> Counter[str]:
+    """In how many of the sentences each word occurs, except the word itself."""
     counts: Counter[str] = Counter()
     for use in uses:
         counts.update({word.lower() for word in use.words if word.isalpha() and len(word) > 2} - {use.word.lower()})

@@ -1,6 +1,6 @@
-"""Uses of words: a word in its sentence, with its vectors. What `neighbours`, `senses` and `drift` look at.
+"""Uses (occurrences) of words in sentences, with their contextual vectors: the basis of neighbours, senses and drift.
 
-Uses come from sentences in three ways: found and embedded on the spot (`find_uses`, `embed_uses`), all words of a few
+They come from sentences in three ways: found and embedded on the spot (`find_uses`, `embed_uses`), all words of a few
 sentences (`embed_all`), or from a corpus that was indexed once (`polyseme.corpus.index`).
 """
 
@@ -22,28 +22,28 @@ from polyseme.text.tokenizer import tokenize
 
 @dataclass(frozen=True)
 class Use:
-    """One word of one sentence."""
+    """One occurrence of a word: a sentence, and the word's place in it."""
 
     words: tuple[str, ...]
     place: int  # 0 is the first word
 
     @property
     def word(self) -> str:
-        """The word as it is written there."""
+        """The word as it is written in the sentence."""
         return self.words[self.place]
 
 
 @dataclass(frozen=True, eq=False)
 class Uses:
-    """Uses and their vectors, in memory or memory-mapped.
+    """Many uses with their vectors, in memory or memory-mapped.
 
     Attributes:
-        sentences: The sentences that they stand in.
+        sentences: The sentences that they occur in.
         owners: For each use, the number of its sentence.
         places: For each use, the place of its word in the sentence.
-        layers: For each layer that was kept, an array (uses, dim).
-        numbers: Which layers these are.
-        num_layers: How many the model has.
+        layers: For each stored layer, an array (uses, dim).
+        numbers: The numbers of the stored layers.
+        num_layers: How many layers the model has.
     """
 
     sentences: Sequence[Sequence[str]]
@@ -63,13 +63,13 @@ class Uses:
         return (self[number] for number in range(len(self)))
 
     def take(self, chosen: np.ndarray) -> Uses:
-        """Some of them, by number, with their vectors in memory."""
+        """Select uses by their numbers, with their vectors in memory."""
         layers = [layer[chosen] for layer in self.layers]
         return Uses(self.sentences, self.owners[chosen], self.places[chosen], layers, self.numbers, self.num_layers)
 
     def vectors(self, layer: LayerChoice, rows: slice = slice(None)) -> np.ndarray:
-        """The vectors (uses, dim) of a layer, or of a mixture of all; no other layer is read."""
-        weights = self._held_weights(layer)
+        """Vectors (uses, dim) of one layer, or of a mixture of layers; no other layer is read."""
+        weights = self._stored_weights(layer)
         parts = [
             weight * array[rows].astype(np.float32)
             for weight, array in zip(weights, self.layers, strict=True)
@@ -77,25 +77,25 @@ class Uses:
         ]
         return np.sum(parts, axis=0) if len(parts) > 1 else parts[0]
 
-    def _held_weights(self, layer: LayerChoice) -> np.ndarray:
+    def _stored_weights(self, layer: LayerChoice) -> np.ndarray:
         weights = layer_weights(layer, self.num_layers)
         missing = [number for number in np.flatnonzero(weights) if number not in self.numbers]
         if missing:
             raise ConfigError(
-                f"layer {missing[0]} was not kept here, only {', '.join(map(str, self.numbers))}; "
-                "choose among these, or index the corpus again with --layer all"
+                f"layer {missing[0]} is not stored here, only {', '.join(map(str, self.numbers))}; "
+                "choose one of these, or index the corpus again with --layer all"
             )
         return weights[list(self.numbers)]
 
 
 def bundled_sentences() -> list[list[str]]:
-    """Short plain English sentences that ship with the package, many of them around words with several senses."""
+    """Example sentences that ship with the package: short plain English, many with ambiguous words."""
     text = (files("polyseme.corpus") / "sentences.txt").read_text("utf-8")
     return [[word for sentence in tokenize(line) for word in sentence.words] for line in text.splitlines() if line]
 
 
 def find_place(words: Sequence[str], word: str, occurrence: int | None = None) -> int:
-    """Where a word stands in a sentence; when it stands there several times, the occurrence (from 1) must be told."""
+    """Find the place of a word in a sentence; if it occurs several times, say which occurrence (from 1)."""
     places = [place for place, other in enumerate(words) if other == word]
     places = places or [place for place, other in enumerate(words) if other.casefold() == word.casefold()]
     if not words:
@@ -104,17 +104,17 @@ def find_place(words: Sequence[str], word: str, occurrence: int | None = None) -
         raise InputError(f"{word!r} is not in the sentence; its words are: {' '.join(words)}")
     if occurrence is None and len(places) > 1:
         raise InputError(
-            f"{word!r} stands {len(places)} times in the sentence; say which occurrence, 1 to {len(places)}"
+            f"{word!r} occurs {len(places)} times in the sentence; choose an occurrence from 1 to {len(places)}"
         )
     if not 1 <= (occurrence or 1) <= len(places):
-        raise InputError(f"there is no occurrence {occurrence} of {word!r} in the sentence: it has {len(places)}")
+        raise InputError(f"there is no occurrence {occurrence} of {word!r}: the sentence has {len(places)}")
     return places[(occurrence or 1) - 1]
 
 
 def find_uses(
     sentences: Iterable[Sequence[str]], word: str, match_case: bool = False, limit: int | None = None, seed: int = 0
 ) -> list[Use]:
-    """The uses of a word, in order. Of more than a limit, so many by lot, each as likely as any other."""
+    """Find the uses of a word, in order; of more than ``limit``, a uniform random sample."""
     reservoir, folded = Reservoir(limit, seed), word.casefold()
     for words in map(tuple, sentences):  # one copy for all uses in it
         for place, other in enumerate(words):
@@ -126,31 +126,31 @@ def find_uses(
 
 
 class Reservoir:
-    """So many uses out of a stream of unknown length, each as likely to be kept as any other; all without a limit."""
+    """Reservoir sampling: a uniform random sample of a stream of unknown length; without a limit, all of it."""
 
     def __init__(self, limit: int | None, seed: int = 0) -> None:
         self.seen = 0
         self._limit = limit
-        self._random = random.Random(seed)
+        self._rng = random.Random(seed)
         self._kept: list[tuple[int, Use]] = []
 
     def add(self, use: Use) -> None:
-        """One more of the stream."""
+        """Take the next use of the stream, and keep it or not."""
         if self._limit is None or len(self._kept) < self._limit:
             self._kept.append((self.seen, use))
-        elif (place := self._random.randrange(self.seen + 1)) < self._limit:
+        elif (place := self._rng.randrange(self.seen + 1)) < self._limit:
             self._kept[place] = (self.seen, use)
         self.seen += 1
 
     def uses(self) -> list[Use]:
-        """Those kept, in the order in which they came."""
+        """The sampled uses, in the order of the stream."""
         return [use for _, use in sorted(self._kept, key=lambda entry: entry[0])]
 
 
 def embed_uses(embedder: Embedder, uses: Sequence[Use], layer: LayerChoice = "all") -> Uses:
-    """Embed the sentences of some uses, each sentence once where its uses come one after the other.
+    """Embed the sentences of some uses, each sentence once if its uses are adjacent.
 
-    A layer other than ``all`` keeps only that one, under its own number; a mixture needs them all.
+    A layer other than ``all`` stores only that one, under its own number; a mixture needs all of its layers.
     """
     groups = [list(group) for _, group in groupby(uses, key=lambda use: use.words)]
     numbers = needed_layers(layer, embedder.num_layers)
@@ -170,12 +170,12 @@ def embed_uses(embedder: Embedder, uses: Sequence[Use], layer: LayerChoice = "al
 
 
 def embed_all(embedder: Embedder, sentences: Sequence[Sequence[str]], layer: LayerChoice = "all") -> Uses:
-    """Every word of some sentences as a use; for as many as memory holds."""
+    """Embed every word of some sentences as a use; all vectors are held in memory."""
     return embed_uses(embedder, [Use(tuple(words), place) for words in sentences for place in range(len(words))], layer)
 
 
 def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
-    """The same vectors, if there is one for each word."""
+    """Check that there is one vector for each word, as a model with boundary vectors does not give."""
     if vectors.shape[1] != len(words):
         raise ConfigError(
             f"the model gave {vectors.shape[1]} vectors for {len(words)} words; load it without boundaries"
@@ -184,22 +184,22 @@ def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
 
 
 def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
-    """The numbers of the layers that a choice is made of."""
+    """The numbers of the layers that a layer choice needs."""
     if layer == "all":
         return tuple(range(num_layers))
     return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
 
 
 def layer_weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
-    """How much of each layer a choice takes that makes one vector of a use; refused when it makes several."""
+    """The weight of each layer in a choice that gives one vector per word; refuses ``all``."""
     if layer == "all":
-        raise ConfigError("one layer at a time: give a number, top, average or a mix")
+        raise ConfigError("expected one layer, not all: give a number, top, average or a mix")
     return _weights(layer, num_layers)
 
 
 def _weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
-    """What a choice makes of layers that are the unit vectors."""
+    """The weights of a layer choice: what it makes of layers that are the unit vectors."""
     weights = choose(np.eye(num_layers, dtype=np.float32)[:, None], layer)[0]
     if len(weights) != num_layers:
-        raise ConfigError(f"{layer!r} joins layers end to end; give a number, top, average or a mix")
+        raise ConfigError(f"{layer!r} concatenates layers; give a number, top, average or a mix")
     return weights

@@ -1,4 +1,4 @@
-"""word2vec on somebody's own text, through gensim, so that static and contextual vectors compare on equal data."""
+"""Train word2vec on your own text, through gensim, to compare static and contextual vectors on equal data."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ import numpy as np
 
 from polyseme.errors import ConfigError, InputError, require
 
-LONGEST = 10_000  # words of a sentence that gensim reads; it drops what follows without a word
+LONGEST = 10_000  # words of a sentence that gensim reads; it silently drops the rest
 
-ProgressCallback = Callable[[int, int], None]  # which time the text is read, 0 for the counting; sentences so far
+ProgressCallback = Callable[[int, int], None]  # epoch, 0 while counting words; sentences so far
 
 
 @dataclass(frozen=True)
 class Word2VecSettings:
-    """How word2vec is trained. With one worker the same text and seed give the same vectors; with more, nearly.
+    """Settings of word2vec training. One worker gives the same vectors for the same text and seed; more, nearly so.
 
     Attributes:
-        dim: Numbers in a vector.
-        window: Words to each side that count as context.
-        epochs: How often the text is gone through.
+        dim: Dimension of the vectors.
+        window: Context words on each side.
+        epochs: Passes over the text.
         min_count: How often a word must occur.
-        skip_gram: Predict the context from the word, which is slower and better for rare words; else the word from its
-            context.
-        negative: Words drawn as wrong answers for each right one.
-        seed: Of everything drawn at random.
+        skip_gram: Predict the context from the word, slower but better for rare words; else CBOW.
+        negative: Negative samples for each word.
+        seed: Seed of the random number generator.
         workers: Threads.
     """
 
@@ -49,12 +48,12 @@ class Word2VecSettings:
 
 @dataclass(frozen=True, eq=False)
 class Word2Vec:
-    """What was learnt.
+    """The trained word2vec vectors.
 
     Attributes:
         words: The most frequent first.
-        counts: How often each was seen.
-        vectors: Theirs (words, dim).
+        counts: How often each word occurs.
+        vectors: Their vectors (words, dim).
     """
 
     words: list[str]
@@ -65,16 +64,16 @@ class Word2Vec:
 def fit_word2vec(
     sentences: Iterable[Sequence[str]], settings: Word2VecSettings | None = None, report: ProgressCallback | None = None
 ) -> Word2Vec:
-    """Train word2vec on sentences, which are gone through once to count words and then once an epoch.
+    """Train word2vec on sentences, which are read once to count words and then once an epoch.
 
     Args:
-        sentences: Lists of words; something that can be gone through several times.
-        settings: How.
-        report: Is told, every thousand sentences, how far it is.
+        sentences: Lists of words; an iterable that can be read several times.
+        settings: Dimension, window, epochs and so on.
+        report: Called every thousand sentences with the progress.
     """
     settings = settings or Word2VecSettings()
     if iter(sentences) is sentences:
-        raise InputError("the sentences can be gone through only once, and are needed several times; give a list")
+        raise InputError("the sentences are read several times, but this iterator can be read only once; give a list")
     gensim = require("gensim.models", "static")
     text = _Text(sentences, report)
     model = gensim.Word2Vec(
@@ -97,23 +96,23 @@ def fit_word2vec(
 
 
 class _Text:
-    """Sentences that gensim reads whole, and that tell how far they are.
+    """Sentences for gensim, long ones split, with progress.
 
-    gensim reads in a thread of its own and waits for ever when that one fails: so a failure ends the reading, and is
-    raised by `check`.
+    gensim reads in a thread of its own and waits for ever if that thread fails: so an error ends the reading, and
+    `check` raises it.
     """
 
     def __init__(self, sentences: Iterable[Sequence[str]], report: ProgressCallback | None) -> None:
         self._sentences, self._report = sentences, report
-        self._times = -1
+        self._epoch = -1
         self._error: Exception | None = None
 
     def __iter__(self) -> Iterator[Sequence[str]]:
-        self._times += 1
+        self._epoch += 1
         try:
             for number, words in enumerate(self._sentences):
                 if self._report and number % 1000 == 0:
-                    self._report(self._times, number)
+                    self._report(self._epoch, number)
                 yield from (words[first : first + LONGEST] for first in range(0, len(words), LONGEST))
         except Exception as error:
             self._error = error

@@ -18,7 +18,7 @@ from polyseme.embedding.interfaces import Batch, EmbedSettings, Piece
 from polyseme.embedding.sentences import check_sentences, size
 from polyseme.errors import ConfigError, InputError
 from polyseme.parallel import map_processes, map_threads
-from polyseme.text.tokenizer import Sentence, tokenize
+from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -119,7 +119,7 @@ class Encoder(nn.Module, ABC):
             raise InputError(
                 f"embed_text takes one string of raw text, not {type(text).__name__}; embed takes word lists"
             )
-        read: deque[Sentence] = deque()
+        read: deque[TokenizedSentence] = deque()
 
         def sentences() -> Iterator[list[str]]:
             for sentence in tokenize(text):

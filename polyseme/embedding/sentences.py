@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.text.words import BOUNDARIES
+from polyseme.text.word_encoder import BOUNDARIES
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
 
-from polyseme.errors import FormatError, PolysemeError
-from polyseme.formats import archive, bilm_hdf5, many_langs, native, shipped
+from polyseme.errors import ConfigError, FormatError, PolysemeError
+from polyseme.formats import bilm_hdf5, many_langs, native
 from polyseme.formats.stored import StoredModel, StoredSoftmax
 
-__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax"]
+__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax", "resolve_model_path"]
+
+SHIPPED_MODEL = "english"
+SHIPPED_FOLDER = Path(__file__).parents[1] / "models"
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, zlib.error)
+MAX_MEMBERS = 1_000  # files of an archive
+MAX_BYTES = 16 << 30  # of an archive, unpacked
 
 _FORMATS = (native, many_langs, bilm_hdf5)
 # What is no affair of `open_model`, but may have been meant.
@@ -18,6 +30,22 @@ _OTHERS = (
     "transformers: a folder with config.json, which tells a model_type; "
     "static vectors: a word and its numbers a line, word2vec's binary, or NumPy's .npy"
 )
+
+
+def resolve_model_path(model: str | Path | None) -> str | Path:
+    """The path of a model: of the one that ships for None or its name, else what is given.
+
+    A file or folder of that name in the working folder comes first.
+    """
+    if model is not None and (str(model) != SHIPPED_MODEL or Path(model).exists()):
+        return model
+    place = SHIPPED_FOLDER / SHIPPED_MODEL
+    if not place.is_dir():
+        raise ConfigError(
+            f"no model ships with this install: there is no {place}; give the path of one: "
+            "polyseme.load('path/to/model'), or --model"
+        )
+    return place
 
 
 def open_model(path: str | Path, vocabulary: str | Path | None = None) -> StoredModel:
@@ -50,13 +78,13 @@ def open_extras(path: str | Path) -> dict[str, bytes]:
 @contextmanager
 def _located(path: Path) -> Iterator[Path]:
     """Where a model lies: the path itself, or a folder inside of the unpacked archive."""
-    path = Path(shipped.resolve(path)).expanduser()
+    path = Path(resolve_model_path(path)).expanduser()
     if not path.exists():
         raise FormatError(f"{path} does not exist; give the path of a model (a file, a folder, a zip or a tar.gz)")
-    if not archive.is_archive(path):
+    if not _is_archive(path):
         yield path
         return
-    with archive.unpacked(path) as folder:
+    with _unpacked(path) as folder:
         folders = [folder, *sorted(inner for inner in folder.rglob("*") if inner.is_dir())]
         try:
             yield next((inner for inner in folders if _format_of(inner)), folder)
@@ -93,3 +121,63 @@ def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel
         if module is bilm_hdf5:
             return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)
         return module.load(path)
+
+
+class _Member(NamedTuple):
+    name: str
+    size: int
+    open: IO[bytes]
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether the file is a zip or a tar, compressed or not."""
+    return path.is_file() and (zipfile.is_zipfile(path) or (path.suffix != ".json" and tarfile.is_tarfile(path)))
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[Path]:
+    """A folder with the archive's plain files, gone again afterwards."""
+    with tempfile.TemporaryDirectory(prefix="polyseme-") as name:
+        folder = Path(name)
+        total = 0
+        try:
+            for count, member in enumerate(_members(path), start=1):
+                total += member.size
+                if count > MAX_MEMBERS or total > MAX_BYTES:
+                    raise FormatError(
+                        f"{path} holds more than {MAX_MEMBERS} files or {MAX_BYTES >> 30} GiB; unpack it by hand"
+                    )
+                _extract(member, folder, path)
+        except FormatError:
+            raise
+        except (*_DAMAGE, EOFError, OSError, RuntimeError, LookupError, ValueError) as error:
+            raise FormatError(f"{path} cannot be unpacked: {error}") from error
+        yield folder
+
+
+def _members(path: Path) -> Iterator[_Member]:
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.is_dir():
+                    with archive.open(entry) as stream:
+                        yield _Member(entry.filename, entry.file_size, stream)
+        return
+    with tarfile.open(path) as archive:
+        for entry in archive:
+            if entry.isdir():
+                continue
+            stream = archive.extractfile(entry) if entry.isfile() else None
+            if stream is None:
+                raise FormatError(f"{path}: {entry.name!r} is a link or a device, not a plain file; unpack it by hand")
+            yield _Member(entry.name, entry.size, stream)
+
+
+def _extract(member: _Member, folder: Path, path: Path) -> None:
+    parts = PurePosixPath(member.name.replace("\\", "/"))
+    if parts.is_absolute() or ".." in parts.parts:
+        raise FormatError(f"{path}: {member.name!r} points outside the archive; it is not opened")
+    target = folder / parts
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as out:
+        shutil.copyfileobj(member.open, out, 1 << 20)

@@ -16,15 +16,13 @@ import numpy as np
 import torch
 
 from polyseme.errors import ConfigError, FormatError, require
-from polyseme.files import atomic_write, check_absent, make_folder
+from polyseme.files import atomic_write, check_absent, make_folder, read_json
 from polyseme.formats.bilm_table import Entry, entries
 from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
-from polyseme.formats.json_file import read_json
 from polyseme.formats.stored import StoredModel
 from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
-from polyseme.text.characters import ByteCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 
 if TYPE_CHECKING:
     import h5py

@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.json_file import read_json
+from polyseme.files import read_json
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.model.config import PUBLISHED_FILTERS, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
-from polyseme.text.characters import DictionaryCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import DictionaryCharacters, WordEncoder
 
 NAME = "ELMoForManyLangs"
 LOOKS_FOR = "a folder with encoder.pkl and token_embedder.pkl"

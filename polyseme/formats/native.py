@@ -12,6 +12,7 @@ Only what is read is verified, so that opening a model does not wait for its hea
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -22,18 +23,21 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
-from polyseme.files import atomic_folder, check_absent
-from polyseme.formats.json_file import read_json
-from polyseme.formats.manifest import NAME as MANIFEST
-from polyseme.formats.manifest import read_manifest, verify, write_manifest
-from polyseme.formats.packing import PRECISIONS, Precision, pack, read_weights
-from polyseme.formats.stored import StoredModel, StoredSoftmax, check_weights
-from polyseme.memory import give_back
+from polyseme.files import atomic_folder, check_absent, read_json
+from polyseme.formats.stored import (
+    PRECISIONS,
+    Precision,
+    StoredModel,
+    StoredSoftmax,
+    check_weights,
+    pack,
+    read_weights,
+    release_mapped_pages,
+)
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.model.softmax import SoftmaxConfig
-from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, Characters, DictionaryCharacters, WordEncoder
 
 __all__ = ["PRECISIONS", "Precision", "load", "load_extras", "load_softmax", "recognises", "save"]
 
@@ -41,7 +45,7 @@ NAME = "polyseme"
 LOOKS_FOR = "a folder with config.json and model.safetensors"
 VERSION = 1
 CONFIG, MODEL, SOFTMAX = "config.json", "model.safetensors", "softmax.safetensors"
-VOCABULARY, CHARACTERS = "vocabulary.txt", "characters.txt"
+VOCABULARY, CHARACTERS, MANIFEST = "vocabulary.txt", "characters.txt", "manifest.json"
 FILES = {CONFIG, MODEL, SOFTMAX, VOCABULARY, CHARACTERS, MANIFEST}
 
 
@@ -58,7 +62,7 @@ def load(path: Path) -> StoredModel:
     config = _model_config(folder, settings)
     weights = read_weights(folder / MODEL)
     check_weights(config, weights, str(folder / MODEL))
-    give_back(*weights.values())
+    release_mapped_pages(*weights.values())
     words = _load_words(folder, settings, config)
     precision = settings.get("precision", "fp32")
     if precision not in PRECISIONS:
@@ -83,7 +87,7 @@ def load_softmax(path: Path) -> StoredSoftmax:
     verify(folder, SOFTMAX)
     weights = read_weights(folder / SOFTMAX)
     check_weights(config, weights, str(folder / SOFTMAX))
-    give_back(*weights.values())
+    release_mapped_pages(*weights.values())
     vocabulary = _load_vocabulary(folder, settings)
     if len(vocabulary) != config.num_words:
         raise FormatError(
@@ -161,6 +165,38 @@ def save(
         for name, content in (extras or {}).items():
             (folder / name).write_bytes(content)
         write_manifest(folder)
+
+
+def write_manifest(folder: Path) -> None:
+    """List all files that are there; folders inside look after themselves."""
+    inside = [file for file in sorted(folder.iterdir()) if file.is_file() and file.name != MANIFEST]
+    files = {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in inside}
+    (folder / MANIFEST).write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What is listed, by name."""
+    files = read_json(folder / MANIFEST).get("files")
+    if not isinstance(files, dict):
+        raise FormatError(f"{folder / MANIFEST} should list the files of the model")
+    return files
+
+
+def verify(folder: Path, *names: str) -> None:
+    """Compare the files that are about to be read with the manifest."""
+    listed = read_manifest(folder)
+    missing = [name for name in names if name not in listed]
+    if missing:
+        raise FormatError(f"{folder / MANIFEST} should list {' and '.join(missing)}")
+    for name in names:
+        file, expected = folder / name, listed[name]
+        if not file.is_file():
+            raise FormatError(f"{folder}: {name} is in the manifest but not in the folder; copy the model again")
+        size = file.stat().st_size
+        if size != expected.get("bytes"):
+            raise FormatError(f"{file} should have {expected.get('bytes')} bytes, not {size}; copy the model again")
+        if _sha256(file) != expected.get("sha256"):
+            raise FormatError(f"{file} is damaged: its SHA-256 is not the manifest's; copy the model again")
 
 
 def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary | None:
@@ -264,3 +300,11 @@ def _load_characters(folder: Path, settings: dict[str, Any], max_characters: int
     except (TypeError, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{folder}: the character settings cannot be read: {error}") from error
     raise FormatError(f"{folder / CONFIG}: characters.unit must be 'bytes' or 'dictionary', not {unit!r}")
+
+
+def _sha256(file: Path) -> str:
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,22 +1,39 @@
-"""A model out of a file, whatever the file: settings, weights under our own names, and how it reads words."""
+"""Stored models: what every file format is read into and written from, and weights in fp32, fp16 or int8.
+
+In int8 each output of a matrix has its own scale, stored beside it as ``<name>.scale``: each word of a softmax, each
+column of an LSTM's matrix. Whatever the stored precision, weights are fp32 once they are read.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import mmap
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from polyseme.errors import FormatError, nearest
-from polyseme.formats.packing import Precision
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, SoftmaxConfig, build_softmax
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import WordEncoder
+
+Precision = Literal["fp32", "fp16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
+_TINY = torch.finfo(torch.float32).tiny
+
+WORTH_RELEASING = 1 << 20  # bytes
+_MADV_PAGEOUT = 21  # drop what is unchanged in a file, keep everything else
 
 Config = TypeVar("Config")
 Network = TypeVar("Network", bound=nn.Module)
@@ -73,6 +90,52 @@ def check_finite(tensor: Tensor, what: str) -> None:
         raise FormatError(f"{what} holds values that are not finite (NaN or infinity); the file is damaged")
 
 
+def pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tensor]:
+    """Tensors to be stored."""
+    packed = {}
+    for name, tensor in weights.items():
+        weight = tensor.detach().cpu().float().contiguous()
+        if precision == "int8" and weight.dim() > 1:
+            scale = weight.abs().amax(dim=_inputs(name, weight), keepdim=True).clamp(min=_TINY) / 127
+            packed[name] = (weight / scale).round().to(torch.int8)
+            packed[f"{name}.scale"] = scale
+        else:
+            packed[name] = weight.half() if precision == "fp16" else weight
+    return packed
+
+
+def read_weights(file: Path) -> dict[str, Tensor]:
+    """Stored tensors as they are computed with; fp32 stays in the file until it is needed."""
+    try:
+        stored = load_file(file)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FormatError(f"{file} cannot be read: {error}") from error
+    weights = {}
+    for name, weight in stored.items():
+        if name.removesuffix(".scale") in stored and name.endswith(".scale"):
+            continue
+        scale = stored.get(f"{name}.scale")
+        wide = weight.float()
+        weights[name] = wide if scale is None else wide * scale
+    return weights
+
+
+def release_mapped_pages(*tensors: Tensor) -> None:
+    """Give pages of memory-mapped tensors back to the system (madvise); they are read again when they are needed.
+
+    Nothing is lost: memory that was changed, or never came from a file, stays as it is. Where the system cannot do it,
+    nothing happens.
+    """
+    advise = _madvise()
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if advise is None or tensor.device.type != "cpu" or size < WORTH_RELEASING or not tensor.is_contiguous():
+            continue
+        page, address = mmap.PAGESIZE, tensor.data_ptr()
+        first, end = -(-address // page) * page, (address + size) // page * page
+        advise(first, end - first, _MADV_PAGEOUT)
+
+
 class _WithoutStart(TorchFunctionMode):
     """Leaves out the start values of weights, which are about to be replaced; on "meta" they would load a compiler."""
 
@@ -90,3 +153,17 @@ def _skeleton(config: Config, build: Callable[[Config], Network]) -> Network:
 def _filled(network: Network, weights: Mapping[str, Tensor]) -> Network:
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
+
+
+def _inputs(name: str, weight: Tensor) -> tuple[int, ...]:
+    """The axes that one output sums over, which share a scale: rows of an LSTM's matrix, the later axes of others."""
+    return (0,) if name.startswith("lstms.") else tuple(range(1, weight.dim()))
+
+
+@functools.cache
+def _madvise() -> Callable[[int, int, int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    function = ctypes.CDLL(None).madvise
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function

@@ -1,8 +1,7 @@
 """The language model as such: how likely a text is, which word comes next, which would fit here."""
 
 from polyseme.lm.documents import Document, read_documents
-from polyseme.lm.language_model import LanguageModel
+from polyseme.lm.language_model import LanguageModel, SentenceScore
 from polyseme.lm.perplexity import Perplexity, perplexity
-from polyseme.lm.scores import Score
 
-__all__ = ["Document", "LanguageModel", "Perplexity", "Score", "perplexity", "read_documents"]
+__all__ = ["Document", "LanguageModel", "Perplexity", "SentenceScore", "perplexity", "read_documents"]

@@ -12,7 +12,7 @@ import numpy as np
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
 from polyseme.text.corpus import Paths, expand, open_text, split_lines
-from polyseme.text.words import CLOSING
+from polyseme.text.word_encoder import CLOSING
 
 
 class Document(NamedTuple):
@@ -49,7 +49,7 @@ def _is_filled(line: str) -> bool:
     return bool(line) and not line.isspace()
 
 
-class Numbered(NamedTuple):
+class NumberedDocuments(NamedTuple):
     """Some documents as numbers of distinct words.
 
     Attributes:
@@ -63,7 +63,7 @@ class Numbered(NamedTuple):
     characters: int
 
 
-def number_documents(documents: Documents, limit: int) -> Iterator[Numbered]:
+def number_documents(documents: Documents, limit: int) -> Iterator[NumberedDocuments]:
     """Cut a stream where its words come to a limit, but never inside a document."""
     gathered = _Gathering()
     for document in documents:
@@ -97,5 +97,5 @@ class _Gathering:
         self.characters += characters or 0
         self.documents.append(numbered)
 
-    def finish(self) -> Numbered:
-        return Numbered(list(self._numbers), self.documents, self.characters)
+    def finish(self) -> NumberedDocuments:
+        return NumberedDocuments(list(self._numbers), self.documents, self.characters)

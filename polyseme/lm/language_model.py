@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +12,59 @@ from torch import Tensor
 
 from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats import open_model, open_softmax, shipped
-from polyseme.lm.documents import Numbered, number_documents
-from polyseme.lm.reader import Reader
-from polyseme.lm.rows import make_row
-from polyseme.lm.scores import Score
+from polyseme.formats import open_model, open_softmax, resolve_model_path
+from polyseme.lm.documents import NumberedDocuments, number_documents
+from polyseme.lm.scorer import BiLMScorer, make_sequence
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import Direction
 from polyseme.model.softmax import Head
-from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.vocabulary import BOS, EOS, Vocabulary
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead
 ZIPF = 2.7  # added to ranks: the commonest words are not as common as the law would have it
 Prediction = list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """Log-probabilities (natural logarithms) of a sentence's words, each given what its direction has read by then.
+
+    Both arrays are in the order of the sentence, n + 1 numbers for n words. Forward, number i is the log-probability
+    of word i given the words before it, and the last that of the sentence ending there. Backward, the first is that of
+    the sentence beginning there, and number i + 1 is word i's given the words after it. `forward_words` and
+    `backward_words` say so. A word that the head does not know counts as ``<UNK>``: its number is that of any unknown
+    word.
+
+    Attributes:
+        words: The sentence.
+        forward: One for each of `forward_words`; None where the model does not read forward.
+        backward: One for each of `backward_words`; None where the model does not read backward.
+    """
+
+    words: tuple[str, ...]
+    forward: np.ndarray | None
+    backward: np.ndarray | None
+
+    @property
+    def forward_words(self) -> tuple[str, ...]:
+        """What the forward numbers belong to: the words, then the closing boundary."""
+        return (*self.words, EOS)
+
+    @property
+    def backward_words(self) -> tuple[str, ...]:
+        """What the backward numbers belong to: the opening boundary, then the words."""
+        return (BOS, *self.words)
+
+    @property
+    def forward_sum(self) -> float | None:
+        """Log-probability of the sentence, read forward."""
+        return None if self.forward is None else float(self.forward.sum(dtype=np.float64))
+
+    @property
+    def backward_sum(self) -> float | None:
+        """Log-probability of the sentence, read backward."""
+        return None if self.backward is None else float(self.backward.sum(dtype=np.float64))
 
 
 class LanguageModel:
@@ -60,7 +100,7 @@ class LanguageModel:
             path: Its folder, a file in it, or a zip or tar of it. Nothing, or ``english``: the model that ships.
             device: Where to compute.
         """
-        path = shipped.resolve(path)
+        path = resolve_model_path(path)
         head, stored = open_softmax(path), open_model(path)
         place = Path(path).expanduser().absolute()
         name = place.parent.name if place.suffix in (".json", ".safetensors") else place.name
@@ -85,15 +125,15 @@ class LanguageModel:
         """Words that are worth reading ahead, to compute those of like length side by side."""
         return GPU_WINDOW if next(self.bilm.parameters()).is_cuda else WINDOW
 
-    def reader(self, distinct: Sequence[str]) -> Reader:
+    def scorer(self, distinct: Sequence[str]) -> BiLMScorer:
         """The network at work on some words, each encoded once."""
-        return Reader(self.bilm, self.softmax, self.words, self.vocabulary, distinct)
+        return BiLMScorer(self.bilm, self.softmax, self.words, self.vocabulary, distinct)
 
-    def score(self, sentence: Sequence[str]) -> Score:
+    def score(self, sentence: Sequence[str]) -> SentenceScore:
         """Log-probabilities of the words of one sentence."""
         return next(self.score_all([sentence]))
 
-    def score_all(self, sentences: Iterable[Sequence[str]]) -> Iterator[Score]:
+    def score_all(self, sentences: Iterable[Sequence[str]]) -> Iterator[SentenceScore]:
         """Scores of a stream of sentences, in order; it is read some thousand words ahead and no further."""
         single = ([words] for words in check_sentences(sentences))
         return (score for window in number_documents(single, self.window) for score in self._score(window))
@@ -148,7 +188,7 @@ class LanguageModel:
             raise ConfigError(f"{self.name} reads {self.directions[0]} only; it cannot predict {direction}")
         ((distinct, ((sentence,),), _),) = number_documents([[words]], 0)
         ends = [OPENING, *sentence] if direction == "forward" else [CLOSING, *sentence[::-1]]
-        return self.reader(distinct).next_word(direction, np.array(ends, np.int64))
+        return self.scorer(distinct).next_word(direction, np.array(ends, np.int64))
 
     def _best(self, log_probs: Tensor, top: int, left_out: Sequence[str]) -> Prediction:
         if top < 1:
@@ -158,19 +198,19 @@ class LanguageModel:
         values, numbers = log_probs.topk(min(top, int(log_probs.isfinite().sum())))
         return list(zip(self.vocabulary.decode(numbers.tolist()), values.double().exp().tolist(), strict=True))
 
-    def _score(self, window: Numbered) -> list[Score]:
-        reader = self.reader(window.words)
+    def _score(self, window: NumberedDocuments) -> list[SentenceScore]:
+        reader = self.scorer(window.words)
         sentences = [sentence for document in window.documents for sentence in document]
         found: dict[Direction, Sequence[np.ndarray | None]] = {}
         for direction in ("forward", "backward"):
             if direction in self.directions:
-                flat = reader.log_probs(direction, [make_row([sentence], direction) for sentence in sentences])
+                flat = reader.log_probs(direction, [make_sequence([sentence], direction) for sentence in sentences])
                 parts = np.split(flat.cpu().numpy(), np.cumsum([len(sentence) + 1 for sentence in sentences])[:-1])
                 found[direction] = parts if direction == "forward" else [part[::-1].copy() for part in parts]
             else:
                 found[direction] = [None] * len(sentences)
         return [
-            Score(tuple(window.words[number - 2] for number in sentence), forward, backward)
+            SentenceScore(tuple(window.words[number - 2] for number in sentence), forward, backward)
             for sentence, forward, backward in zip(sentences, found["forward"], found["backward"], strict=True)
         ]
 

@@ -12,12 +12,11 @@ import numpy as np
 import torch
 
 from polyseme.errors import InputError
-from polyseme.lm.documents import Documents, Numbered, number_documents
+from polyseme.lm.documents import Documents, NumberedDocuments, number_documents
 from polyseme.lm.language_model import LanguageModel
-from polyseme.lm.reader import Reader
-from polyseme.lm.rows import make_row
+from polyseme.lm.scorer import BiLMScorer, make_sequence
 from polyseme.model.config import Direction
-from polyseme.text.words import CLOSING
+from polyseme.text.word_encoder import CLOSING
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,13 @@ def perplexity(model: LanguageModel, documents: Documents, carried: bool = False
         carried: Let state run through a document: forward from its beginning, backward from its end. Else each sentence
             is read by itself, as it is when it is embedded.
     """
-    measure = Measure(model, carried)
+    measure = PerplexityMeter(model, carried)
     for window in number_documents(documents, model.window):
-        measure.add(window, model.reader(window.words))
+        measure.add(window, model.scorer(window.words))
     return measure.result()
 
 
-class Measure:
+class PerplexityMeter:
     """A perplexity in the making; a text can be measured in several ways while it is read once."""
 
     def __init__(self, model: LanguageModel, carried: bool) -> None:
@@ -77,12 +76,12 @@ class Measure:
         self._losses: dict[Direction, torch.Tensor | float] = dict.fromkeys(model.directions, 0.0)
         self._words = self._sentences = self._documents = self._unknown = self._characters = 0
 
-    def add(self, window: Numbered, reader: Reader) -> None:
+    def add(self, window: NumberedDocuments, reader: BiLMScorer) -> None:
         """Read some documents; sums stay on the device, so that nobody waits for it."""
         sentences = [sentence for document in window.documents for sentence in document]
         runs = window.documents if self._carried else [[sentence] for sentence in sentences]
         for direction in self._losses:
-            log_probs = reader.log_probs(direction, [make_row(run, direction) for run in runs])
+            log_probs = reader.log_probs(direction, [make_sequence(run, direction) for run in runs])
             self._losses[direction] = self._losses[direction] - log_probs.sum(dtype=torch.float64)
         uses = np.bincount(np.concatenate([*sentences, np.zeros(0, np.int64)]), minlength=len(reader.targets))
         unknown = self._model.vocabulary.id(self._model.vocabulary.unk)

@@ -1,5 +1,5 @@
-"""The report: what is said of contextual word vectors, claim by claim, tested on a model of yours.
+"""The report: common claims about contextual word vectors, each tested on a model of yours, as one HTML page.
 
-A *part* measures something and gives plain numbers, which are kept; a *claim* reads what its parts found and tells it;
-the page is written from that. So a part is measured once, whoever asks for it, and an interruption costs one part.
+A `Measurement` gives plain numbers, which are stored; a `Claim` judges the numbers of its measurements; the page is
+written from the verdicts. So each measurement runs once, however many claims need it, and an interruption costs one.
 """

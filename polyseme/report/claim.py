@@ -1,4 +1,4 @@
-"""What a claim of the report is, and what it reads its verdict from."""
+"""What a claim of the report is, and the findings from which it is judged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from polyseme.report.page.content import UNTESTED, Block, Command, Paragraph, Ve
 
 @dataclass(frozen=True)
 class Findings:
-    """What the parts found for one model.
+    """All results of the measurements on one model.
 
     Attributes:
-        name: What the model is called.
-        model: As it was typed.
-        data: The folder of data as it was typed; None where there is none.
-        full: Whether everything was looked at.
-        results: By measurement.
-        missing: For parts that were not done, why.
+        name: The model's name.
+        model: The model as the user typed it.
+        data: The data folder as the user typed it; None if there is none.
+        full: Whether the data sets were used whole.
+        results: The results by name of the measurement.
+        missing: Why measurements were not done, by their name.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Findings:
     results: Mapping[str, Results] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def why_missing(self, *parts: str) -> str:
-        """Why some parts were not done, in one sentence."""
-        return " ".join(dict.fromkeys(self.missing[part] for part in parts if part in self.missing))
+    def why_missing(self, *names: str) -> str:
+        """Why some measurements were not done, each reason once."""
+        return " ".join(dict.fromkeys(self.missing[name] for name in names if name in self.missing))
 
     def rerun(self, *claims: int | str) -> Command:
-        """The command that gives a claim's numbers again, in a folder of its own, so that no page is replaced."""
+        """The command that measures a claim again, into a folder of its own so that no page is overwritten."""
         data = f" --data {quote(self.data)}" if self.data else ""
         only = "".join(f" --only {claim}" for claim in claims)
         output = "-".join(["claim", *map(str, claims)]) if any(isinstance(claim, int) for claim in claims) else "tour"
@@ -44,30 +44,30 @@ class Findings:
         return Command(f"polyseme report {quote(self.model)}{data}{only}{full} -o {output}")
 
     def data_path(self, path: str) -> str:
-        """A file of the data, as it would be typed."""
+        """Path of a data file as one would type it in a shell."""
         return quote(f"{self.data or 'DATA'}/{path}")
 
     def task_command(self) -> tuple[Block, ...]:
-        """Where numbers of fitted tasks come from."""
-        read = "Read from stored results of tasks that were fitted with this very model; made with:"
+        """The benchmark command that fits the tasks whose stored scores a claim reads."""
+        stored = "These scores come from tasks that were fitted with this model beforehand. To fit them again:"
         return (
-            Paragraph(read if TASKS in self.results else "Such results are made with:"),
-            Command(COMMAND.format(model=self.model), ""),
+            Paragraph(stored if TASKS in self.results else "To fit the tasks that this claim needs:"),
+            Command(COMMAND.format(model=quote(self.model)), ""),
         )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that is said of such vectors.
+    """One common claim about contextual word vectors, and how it is tested.
 
     Attributes:
-        number: As in the list of claims.
-        title: In plain words, as a sentence.
-        explanation: What the articles assert, and a word of explanation for somebody who has never heard of it.
-        measurements: What must be measured.
-        judge: What comes of it for one model.
-        compare: What is to be said of all models together.
-        hint: A few words for the list of claims, where the title has words that nobody knows yet.
+        number: Its number in the list of claims.
+        title: The claim as a short sentence.
+        explanation: What the claim says, for a reader who has never heard of it.
+        measurements: What has to be measured.
+        judge: The verdict on one model.
+        compare: Page content that compares all models.
+        hint: A few words for the list of claims, if the title needs explaining.
     """
 
     number: int
@@ -79,6 +79,6 @@ class Claim:
     hint: str = ""
 
 
-def not_tested(findings: Findings, parts: Sequence[str], blocks: tuple[Block, ...] = ()) -> Verdict:
-    """A claim that could not be tested."""
-    return Verdict(UNTESTED, findings.why_missing(*parts) or "Nothing that this needs was given.", blocks)
+def not_tested(findings: Findings, names: Sequence[str], blocks: tuple[Block, ...] = ()) -> Verdict:
+    """The verdict on a claim that could not be tested because these measurements are missing."""
+    return Verdict(UNTESTED, findings.why_missing(*names) or "The data that this claim needs was not given.", blocks)

@@ -1,4 +1,4 @@
-"""From models and data to a page: every part measured or taken from the store, then told."""
+"""Make a report: run or reload every measurement, judge the claims, write the page and its numbers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from polyseme.corpus.uses import bundled_sentences
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import atomic_write, make_folder
 from polyseme.report.claim import Findings
-from polyseme.report.claims.claim_07_fine_tuning import TUNED, read_tuning
+from polyseme.report.claims.claim_07_fine_tuning import read_tuning
 from polyseme.report.claims.listing import DATA_SETS, choose_claims, choose_measurements
-from polyseme.report.measure.measurement import Measurement, Results, full, quick
+from polyseme.report.measure.measurement import Measurement, Results, SampleSizes, full_sizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.result_store import ResultStore, plain
-from polyseme.report.measure.task_results import TASKS, read_results, results_of
-from polyseme.report.page.content import capital
+from polyseme.report.measure.result_store import ResultStore, as_json
+from polyseme.report.measure.task_results import TASKS, TUNED, read_results, results_of_model
+from polyseme.report.page.content import capitalize_first
 from polyseme.report.page.html import ClaimSection, Page, write_page
 from polyseme.report.tour import write_opening, write_tour
 
-VERSION = 1  # of what parts measure; another one measures anew
+VERSION = 2  # of what measurements store; results of another version are measured again
 
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """What is reported, and where to.
+    """Settings of a report: what it covers and where it is written.
 
     Attributes:
-        output: The folder.
-        data: The folder of labelled sets, as it was typed.
-        tasks: The file of stored task results.
-        only: Claims by number, or ``tour``; all where nothing is said.
-        full: Look at everything instead of bounded samples.
+        output: The output folder.
+        data: The folder of labelled data sets, as the user typed it.
+        tasks: A file of stored task results (`polyseme.report.measure.task_results` describes it).
+        only: Numbers of claims, or ``tour``; empty for all claims.
+        full: Use all of every data set instead of samples.
     """
 
     output: Path
@@ -45,7 +45,7 @@ class ReportSettings:
     full: bool = False
 
     def check(self) -> None:
-        """Refuse what cannot be, before anybody waits for a model."""
+        """Validate the settings before anybody waits for a model to load."""
         choose_claims(self.only)
         if self.output.exists() and not self.output.is_dir():
             raise OutputError(f"{self.output} is a file; give a folder")
@@ -55,20 +55,21 @@ class ReportSettings:
             read_results(self.tasks)
 
     def open_data(self) -> EvaluationData:
-        """The folder of labelled sets; refused where it holds none of them."""
+        """Open the folder of labelled data sets; an error if none of them is in it."""
         if self.data is None:
             return EvaluationData(None)
         data = EvaluationData(Path(self.data))
         if not any(name in data for name in DATA_SETS):
             raise ConfigError(
-                f"{Path(self.data)} holds none of the labelled sets; folders are expected: {', '.join(DATA_SETS)}"
+                f"{Path(self.data)} contains none of the labelled data sets; expected folders named "
+                f"{', '.join(DATA_SETS)}"
             )
         return data
 
 
 @dataclass(frozen=True)
 class ReportStep:
-    """One part of one model is done; seconds are by the clock, and those that the processor was busy with it."""
+    """One finished measurement (a part) of one model, with its wall-clock and its processor seconds."""
 
     number: int
     total: int
@@ -81,86 +82,68 @@ class ReportStep:
 
 
 class Report:
-    """A report in the making: go through `steps`, then `write`."""
+    """A report on some models: iterate over `steps` to measure, then `write` it."""
 
-    def __init__(self, subjects: Sequence[ModelUnderTest], settings: ReportSettings) -> None:
+    def __init__(self, models: Sequence[ModelUnderTest], settings: ReportSettings) -> None:
         settings.check()
-        self._subjects, self._settings = subjects, settings
+        self._models, self._settings = models, settings
         self._claims = choose_claims(settings.only)
         self._measurements = choose_measurements(self._claims)
-        self._sizes = full() if settings.full else quick()
+        self._sizes = full_sizes() if settings.full else SampleSizes()
         self._data = settings.open_data()
-        self._results = read_results(settings.tasks) if settings.tasks else None
+        self._tasks = read_results(settings.tasks) if settings.tasks else None
         make_folder(settings.output)
         self._store = ResultStore(settings.output / "parts")
-        self._found: list[dict[str, Results]] = [{} for _ in subjects]
-        self._missing: list[dict[str, str]] = [{} for _ in subjects]
+        self._results: list[dict[str, Results]] = [{} for _ in models]
+        self._missing: list[dict[str, str]] = [{} for _ in models]
         self._steps: list[ReportStep] = []
         self._speeds: dict[str, float] = {}
 
     def steps(self) -> Iterator[ReportStep]:
-        """Measure part by part; each is kept as soon as it is done."""
-        total = len(self._subjects) * len(self._measurements)
-        for place, subject in enumerate(self._subjects):
-            self._read(place, TASKS, lambda subject=subject: self._task_results(subject))
-            self._read(place, TUNED, lambda subject=subject: read_tuning(subject.place))
-            for part in self._measurements:
-                begun, busy = time.monotonic(), time.process_time()
-                stored = self._measure(place, subject, part)
+        """Run one measurement after the other; each is stored as soon as it is done."""
+        total = len(self._models) * len(self._measurements)
+        for place, model in enumerate(self._models):
+            self._read(place, TASKS, lambda model=model: self._task_results(model))
+            self._read(place, TUNED, lambda model=model: read_tuning(model.path))
+            for measurement in self._measurements:
+                started, busy = time.monotonic(), time.process_time()
+                stored = self._measure(place, measurement)
                 step = ReportStep(
                     len(self._steps) + 1,
                     total,
-                    subject.typed,
-                    part.name,
-                    time.monotonic() - begun,
+                    model.typed,
+                    measurement.name,
+                    time.monotonic() - started,
                     time.process_time() - busy,
                     stored,
-                    self._missing[place].get(part.name),
+                    self._missing[place].get(measurement.name),
                 )
                 self._steps.append(step)
                 yield step
-            self._speeds[subject.typed] = _speed(subject)
+            self._speeds[model.typed] = _words_per_second(model)
 
     @property
     def upcoming(self) -> str:
-        """What is measured next."""
-        model, part = divmod(len(self._steps), len(self._measurements))
-        return (
-            f"{self._subjects[model].typed}, {self._measurements[part].name}"
-            if model < len(self._subjects)
-            else "the page"
-        )
+        """The measurement that comes next, for a progress display."""
+        model, place = divmod(len(self._steps), len(self._measurements))
+        if model == len(self._models):
+            return "writing the page"
+        return f"{self._models[model].typed}, {self._measurements[place].name}"
 
     def write(self) -> list[Path]:
-        """The page, the JSON beside it, and the times, which are the only thing that differs from run to run."""
-        findings = [
-            Findings(name, subject.typed, self._settings.data, self._settings.full, found, missing)
-            for name, subject, found, missing in zip(
-                self._names(), self._subjects, self._found, self._missing, strict=True
-            )
-        ]
-        outcomes = tuple(
-            ClaimSection(
-                claim.number,
-                claim.title,
-                claim.explanation,
-                claim.hint,
-                tuple(claim.judge(each) for each in findings),
-                claim.compare(findings) if claim.compare else (),
-            )
-            for claim in self._claims
-        )
+        """Write the page, its numbers as JSON, and the timings, which alone differ from run to run."""
+        sections = self._judge()
         page = Page(
             self._names(),
-            write_opening(findings),
-            tuple(map(write_tour, findings)),
-            outcomes,
-            self._made(),
+            write_opening(self._findings()),
+            tuple(map(write_tour, self._findings())),
+            sections,
+            self._footer(),
         )
         output = self._settings.output
         files = {
             output / "report.html": write_page(page),
-            output / "report.json": _json(self._summary(outcomes)),
+            output / "report.json": _json(self._summary(sections)),
             output / "timings.json": _json({"steps": [asdict(step) for step in self._steps], "words/s": self._speeds}),
         }
         for path, text in files.items():
@@ -168,100 +151,121 @@ class Report:
                 file.write(text.encode("utf-8", "backslashreplace"))
         return list(files)
 
-    def _names(self) -> tuple[str, ...]:
-        """What the models are called; as they were typed where two would have the same name."""
-        names = tuple(subject.encoder.name for subject in self._subjects)
-        return names if len({*names}) == len(names) else tuple(subject.typed for subject in self._subjects)
+    def _findings(self) -> list[Findings]:
+        data, full = self._settings.data, self._settings.full
+        rows = zip(self._names(), self._models, self._results, self._missing, strict=True)
+        return [Findings(name, model.typed, data, full, results, missing) for name, model, results, missing in rows]
 
-    def _read(self, place: int, name: str, reading: Callable[[], Results]) -> None:
-        """Take what others measured and stored."""
+    def _judge(self) -> tuple[ClaimSection, ...]:
+        findings = self._findings()
+        return tuple(
+            ClaimSection(
+                claim.number,
+                claim.title,
+                claim.explanation,
+                claim.hint,
+                tuple(map(claim.judge, findings)),
+                claim.compare(findings) if claim.compare else (),
+            )
+            for claim in self._claims
+        )
+
+    def _names(self) -> tuple[str, ...]:
+        """Names of the models; as the user typed them if two would have the same name."""
+        names = tuple(model.encoder.name for model in self._models)
+        return names if len({*names}) == len(names) else tuple(model.typed for model in self._models)
+
+    def _read(self, place: int, name: str, read: Callable[[], Results]) -> None:
+        """Take results that were measured elsewhere and stored in a file."""
         try:
-            self._found[place][name] = plain(reading())
+            self._results[place][name] = as_json(read())
         except PolysemeError as error:
             self._missing[place][name] = str(error)
 
-    def _task_results(self, subject: ModelUnderTest) -> Results:
-        if self._results is None:
-            raise ConfigError("Fitted tasks are needed, and no file of their results was given (--tasks FILE).")
-        return results_of(self._results, subject.fingerprint)
+    def _task_results(self, model: ModelUnderTest) -> Results:
+        if self._tasks is None:
+            raise ConfigError(
+                "This needs scores of fitted tasks, and no file of task results was given (--tasks FILE)."
+            )
+        return results_of_model(self._tasks, model.fingerprint)
 
-    def _measure(self, place: int, subject: ModelUnderTest, part: Measurement) -> bool:
-        """Fill in a part; true if it was in the store."""
+    def _measure(self, place: int, measurement: Measurement) -> bool:
+        """Run a measurement or take its results from the store; true if they were stored."""
+        model, name = self._models[place], measurement.name
         try:
-            key = self._key(subject, part)
-            found = self._store.get(part.name, key)
-            stored = found is not None
-            if found is None:
-                found = self._store.put(part.name, key, part.measure(subject, self._data, self._sizes))
+            key = self._key(model, measurement)
+            results = self._store.get(name, key)
+            stored = results is not None
+            if results is None:
+                results = self._store.put(name, key, measurement.measure(model, self._data, self._sizes))
         except PolysemeError as error:
-            self._missing[place][part.name] = _sentence(str(error))
+            self._missing[place][name] = _sentence(str(error))
             return False
-        self._found[place][part.name] = found
+        self._results[place][name] = results
         return stored
 
-    def _key(self, subject: ModelUnderTest, part: Measurement) -> Results:
-        """Everything that a part's numbers depend on."""
+    def _key(self, model: ModelUnderTest, measurement: Measurement) -> Results:
+        """Everything that the numbers of a measurement depend on."""
         return {
             "version": VERSION,
-            "part": part.name,
-            "model": subject.fingerprint,
-            "head": subject.head if part.head else "",
-            "sizes": {name: getattr(self._sizes, name) for name in part.sizes},
+            "part": measurement.name,
+            "model": model.fingerprint,
+            "head": model.head if measurement.head else "",
+            "sizes": {name: getattr(self._sizes, name) for name in measurement.sizes},
             "data": {
-                **{name: self._data.hash(name) for name in part.needs},
-                **{name: self._data.hash(name) for name in part.uses if name in self._data},
+                **{name: self._data.hash(name) for name in measurement.needs},
+                **{name: self._data.hash(name) for name in measurement.uses if name in self._data},
             },
         }
 
-    def _summary(self, outcomes: Sequence[ClaimSection]) -> Results:
+    def _summary(self, sections: Sequence[ClaimSection]) -> Results:
         return {
             "polyseme": version("polyseme"),
             "setting": "full" if self._settings.full else "quick",
             "sizes": asdict(self._sizes),
             "models": [
                 {
-                    "model": subject.typed,
-                    "fingerprint": subject.fingerprint,
+                    "model": model.typed,
+                    "fingerprint": model.fingerprint,
                     "claims": [
                         {
-                            "number": outcome.number,
-                            "title": outcome.title,
-                            "verdict": outcome.verdicts[place].outcome,
-                            "because": outcome.verdicts[place].reason,
+                            "number": section.number,
+                            "title": section.title,
+                            "verdict": section.verdicts[place].outcome,
+                            "because": section.verdicts[place].reason,
                         }
-                        for outcome in outcomes
+                        for section in sections
                     ],
-                    "found": self._found[place],
+                    "found": self._results[place],
                     "missing": self._missing[place],
                 }
-                for place, subject in enumerate(self._subjects)
+                for place, model in enumerate(self._models)
             ],
         }
 
-    def _made(self) -> str:
-        prints = ", ".join(
-            f"{name} `{subject.fingerprint[:12]}`" for name, subject in zip(self._names(), self._subjects, strict=True)
-        )
-        sizes = "all of every set" if self._settings.full else "bounded samples, whose sizes stand beside the figures"
+    def _footer(self) -> str:
+        rows = zip(self._names(), self._models, strict=True)
+        fingerprints = ", ".join(f"{name} `{model.fingerprint[:12]}`" for name, model in rows)
+        sizes = "all of every data set" if self._settings.full else "samples, whose sizes are given with the figures"
         return (
-            f"Made by polyseme {version('polyseme')} from {sizes}. Fingerprints: {prints}. All numbers are in "
-            "`report.json`; how long each part took is in `timings.json`."
+            f"Made by polyseme {version('polyseme')} from {sizes}. Model fingerprints: {fingerprints}. All numbers are "
+            "in `report.json`, the time that each measurement took in `timings.json`."
         )
 
 
-def _speed(subject: ModelUnderTest) -> float:
-    """Words a second on short sentences, as this machine has them now."""
+def _words_per_second(model: ModelUnderTest) -> float:
+    """Embedding speed in words per second on short sentences, on this machine now."""
     sentences = bundled_sentences()
-    begun = time.monotonic()
-    for _ in subject.encoder.embed(sentences):
+    started = time.monotonic()
+    for _ in model.encoder.embed(sentences):
         pass
-    return round(sum(map(len, sentences)) / max(1e-9, time.monotonic() - begun))
+    return round(sum(map(len, sentences)) / max(1e-9, time.monotonic() - started))
 
 
 def _json(value: Results) -> str:
-    return json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(as_json(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _sentence(text: str) -> str:
     text = " ".join(text.split())
-    return f"{capital(text)}{'' if text.endswith('.') else '.'}"
+    return f"{capitalize_first(text)}{'' if text.endswith('.') else '.'}"

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyseme.tasks.correlation import pearson, spearman
-from polyseme.tasks.fitting.loop import Score
+from polyseme.tasks.fitting.loop import DevScore
 from polyseme.tasks.tagging.schemes import read_spans
 
 Labels = Sequence[Sequence[str]]
@@ -86,9 +85,9 @@ class ClassScores:
     unseen: dict[str, int]
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number."""
-        return Score(self.accuracy, "accuracy")
+        return DevScore(self.accuracy, "accuracy")
 
 
 def score_classes(gold: Sequence[str], predicted: Sequence[str], known: Sequence[str]) -> ClassScores:
@@ -122,9 +121,9 @@ class NumberScores:
     squared_error: float
 
     @property
-    def main(self) -> Score:
+    def main(self) -> DevScore:
         """The one number; 0 where there is no correlation to speak of."""
-        return Score(self.pearson if math.isfinite(self.pearson) else 0.0, "Pearson")
+        return DevScore(self.pearson if math.isfinite(self.pearson) else 0.0, "Pearson")
 
 
 def score_numbers(gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:
@@ -132,3 +131,22 @@ def score_numbers(gold: Sequence[float], predicted: Sequence[float]) -> NumberSc
     one, other = np.array(gold, dtype=float), np.array(predicted, dtype=float)
     error = float(np.mean((one - other) ** 2)) if len(one) else float("nan")
     return NumberScores(len(one), pearson(one, other), spearman(one, other), error)
+
+
+def pearson(one: np.ndarray, other: np.ndarray) -> float:
+    """Pearson's correlation; NaN where one side never varies, or where there are fewer than two values."""
+    if len(one) < 2:
+        return float("nan")
+    first, second = (values - values.mean() for values in (np.asarray(one, float), np.asarray(other, float)))
+    scale = np.sqrt(first @ first) * np.sqrt(second @ second)
+    return float(first @ second / scale) if scale else float("nan")
+
+
+def spearman(one: np.ndarray, other: np.ndarray) -> float:
+    """Spearman's rank correlation; equal values share the mean of their ranks. NaN where one side never varies."""
+    return pearson(_ranks(one), _ranks(other))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[which]

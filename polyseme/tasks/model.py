@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -16,13 +16,13 @@ import torch
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
 from polyseme.model.config import from_dict
-from polyseme.tasks.features.encoders import Given, Source, reopen
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
-from polyseme.tasks.features.reader import Reader
-from polyseme.tasks.fitting.checkpoint import Checkpoint
-from polyseme.tasks.fitting.loop import FitSettings, Report, Task, fit
-from polyseme.tasks.folder import fill, load_model, save_model
+from polyseme.tasks.features.reader import FeatureReader
+from polyseme.tasks.fitting.checkpoint import FitCheckpoint
+from polyseme.tasks.fitting.loop import FitReport, FitSettings, Task, fit
+from polyseme.tasks.folder import EncoderLike, EncoderSource, load_model, load_weights, reopen, save_model
+from polyseme.tasks.parameters import Estimator
 
 
 class TaskSettings(Protocol):
@@ -39,8 +39,10 @@ N = TypeVar("N", bound=TaskNetwork)
 M = TypeVar("M", bound="TaskModel[Any, Any]")
 
 
-class TaskModel(ABC, Generic[S, N]):
-    """A model on top of encoders, in scikit-learn's manners.
+class TaskModel(Estimator, ABC, Generic[S, N]):
+    """A model on top of encoders, as a scikit-learn estimator.
+
+    The constructor only stores its arguments; encoders are opened and settings are checked by `fit`.
 
     Args:
         encoder: What gives contextual vectors: a path, what `polyseme.load` gave, or several of them side by side; none
@@ -52,6 +54,11 @@ class TaskModel(ABC, Generic[S, N]):
         device: Where to compute.
 
     Attributes:
+        settings_: What the fitted model is made of; `fit_settings_` likewise.
+        encoders_: The contextual encoders; `word_encoders_` has the static one, if there is one.
+        network_: The fitted network.
+        reader_: What reads sentences for the network.
+        cache_: Where the vectors are kept.
         best_score_: The score on the dev set after `fit`, if there was one.
         best_epoch_: The epoch in which it was reached.
     """
@@ -59,32 +66,42 @@ class TaskModel(ABC, Generic[S, N]):
     task: ClassVar[str]  # what its folder calls it
     settings_kind: ClassVar[type[Any]]
     default_fit: ClassVar[FitSettings] = FitSettings()
-    best_score_: float | None = None
-    best_epoch_: int = 0
+    settings_: S
+    fit_settings_: FitSettings
+    encoders_: list[EncoderSource]
+    word_encoders_: list[EncoderSource]
+    network_: N
+    reader_: FeatureReader
+    cache_: FeatureCache
+    best_score_: float | None
+    best_epoch_: int
 
     def __init__(
         self,
-        encoder: Given | Sequence[Given] | None = None,
+        encoder: EncoderLike | Sequence[EncoderLike] | None = None,
         *,
-        words: Given | None = None,
+        words: EncoderLike | None = None,
         settings: S | None = None,
         fit_settings: FitSettings | None = None,
         cache: FeatureCache | None = None,
         device: str | torch.device = "cpu",
     ) -> None:
-        self.settings = cast("S", settings or self.settings_kind())
-        self.fit_settings = fit_settings or self.default_fit
-        self.cache = cache or FeatureCache()
-        self.device = device
-        self.sources = [Source.open(one, device) for one in _several(encoder)]
-        self.word_sources = [Source.open(one, device) for one in _several(words)]
-        if self.settings.fine_tune and not self.sources:
-            raise ConfigError("fine_tune lets encoders learn, but there is none; give one, or leave it out")
-        self._reader: Reader | None = None
-        self._network: N | None = None
+        self.encoder, self.words = encoder, words
+        self.settings, self.fit_settings = settings, fit_settings
+        self.cache, self.device = cache, device
 
     @abstractmethod
-    def _make_network(self, reader: Reader) -> N:
+    def fitting(
+        self,
+        examples: Iterable[Any],
+        answers: Iterable[Any],
+        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Iterator[FitReport]:
+        """Learn as `fit` does, and give a report of every step."""
+
+    @abstractmethod
+    def _make_network(self, reader: FeatureReader) -> N:
         """The network, with random weights, for what is to be told apart."""
 
     @abstractmethod
@@ -95,49 +112,56 @@ class TaskModel(ABC, Generic[S, N]):
     def _take_learned(self, learned: Any) -> None:  # noqa: ANN401 - whatever a file says
         """The reverse of `_learned`."""
 
+    def fit(
+        self: M,
+        examples: Iterable[Any],
+        answers: Iterable[Any],
+        dev: tuple[Iterable[Any], Iterable[Any]] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> M:
+        """Learn from examples and their answers; whatever was learned before is forgotten.
+
+        Args:
+            examples: Raw strings or word lists; pairs of them for a model of pairs.
+            answers: A label or number for each; a tagger's are a label for each word of each sentence, entities in
+                IOB1, IOB2 or BIOES.
+            dev: The same to judge by: the loop stops when the dev score stops rising, and the best epoch is kept.
+                Without it, all epochs are run and the last is kept.
+            checkpoint: A folder in which every epoch is saved, and from which an interrupted fit resumes.
+        """
+        for _ in self.fitting(examples, answers, dev, checkpoint):
+            pass
+        return self
+
     @property
     def encoder_names(self) -> list[str]:
         """What people call the contextual encoders."""
-        return [source.encoder.name for source in self.sources]
-
-    @property
-    def network(self) -> N:
-        """The fitted network."""
-        if self._network is None:
-            raise ConfigError(f"this {self.task} has learned nothing yet; call fit first, or load one")
-        return self._network
-
-    @property
-    def reader(self) -> Reader:
-        """What reads sentences for the fitted network."""
-        assert self.network is self._network
-        assert self._reader is not None
-        return self._reader
+        return [source.encoder.name for source in self.encoders_]
 
     def mixes(self) -> dict[str, list[Mix]]:
         """What was learned of the layers: for each place where they enter, weights and γ for each encoder."""
-        return self.network.fitted_mixes()
+        return self.network_.fitted_mixes()
 
     def save(self, path: str | Path, bundle: bool = False, overwrite: bool = False) -> None:
         """Write a folder that `load` opens; it names its encoders, or holds copies of them if they are bundled."""
         config = {
             "task": self.task,
-            "settings": dataclasses.asdict(cast("Any", self.settings)),
-            "fit": dataclasses.asdict(self.fit_settings),
+            "settings": dataclasses.asdict(cast("Any", self.settings_)),
+            "fit": dataclasses.asdict(self.fit_settings_),
             "learned": self._learned(),
-            "rounding": self.cache.dtype,
+            "rounding": self.cache_.dtype,
             "best": {"score": self.best_score_, "epoch": self.best_epoch_},
         }
-        sources = {"encoder": self.sources, "words": self.word_sources}
-        save_model(path, config, self.network.state_dict(), sources, bundle, overwrite)
+        sources = {"encoder": self.encoders_, "words": self.word_encoders_}
+        save_model(path, config, self.network_.state_dict(), sources, bundle, overwrite)
 
     @classmethod
     def load(
         cls: type[M],
         path: str | Path,
-        encoder: Given | Sequence[Given] | None = None,
+        encoder: EncoderLike | Sequence[EncoderLike] | None = None,
         *,
-        words: Given | None = None,
+        words: EncoderLike | None = None,
         device: str | torch.device = "cpu",
     ) -> M:
         """Open a folder that `save` wrote.
@@ -151,44 +175,66 @@ class TaskModel(ABC, Generic[S, N]):
         folder = Path(path)
         config, weights = load_model(folder, cls.task)
         described = {"encoder": [], "words": [], **config.get("sources", {})}
+        encoders = _reopen(described["encoder"], _several(encoder), folder, device)
+        static = _reopen(described["words"], _several(words), folder, device)
         model = cls(
-            _reopen(described["encoder"], _several(encoder), folder, device),
-            words=next(iter(_reopen(described["words"], _several(words), folder, device)), None),
+            _several(encoder) or [cast("str", source.path) for source in encoders],
+            words=words or next((source.path for source in static), None),
             settings=from_dict(cls.settings_kind, config.get("settings"), f"{folder}: settings"),
             fit_settings=from_dict(FitSettings, config.get("fit"), f"{folder}: fit"),
             cache=FeatureCache(dtype=config.get("rounding", "float16")),
             device=device,
         )
+        model._begin(encoders, static)
         model._take_learned(config.get("learned"))
         model._build()
-        fill(model.network, weights, folder)
+        load_weights(model.network_, weights, folder)
         best = config.get("best", {})
         model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
         return model
 
-    def _build(self) -> None:
-        """A network that has learned nothing, its random weights by the seed. Encoders that learn are copies."""
-        learns = self.settings.fine_tune
-        encoders = [copy.deepcopy(source.encoder) if learns else source.encoder for source in self.sources]
-        words = self.word_sources[0].encoder if self.word_sources else None
-        self._reader = Reader(encoders, words, learns, self.cache)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.fit_settings.seed)
-            self._network = self._make_network(self._reader).to(self.device).eval()
+    from_pretrained = load  # the names that transformers' users type
+    save_pretrained = save
 
-    def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[Report]:
-        """Fit what `_build` made."""
-        place = Checkpoint(checkpoint, self._about(data)) if checkpoint else None
+    def _begin(
+        self, encoders: Sequence[EncoderSource] | None = None, words: Sequence[EncoderSource] | None = None
+    ) -> None:
+        """Forget what was learned, settle the settings, and open the encoders unless they are given."""
+        settings, device = self._resolved("settings"), self.device
+        opened = (
+            [EncoderSource.open(one, device) for one in _several(self.encoder)] if encoders is None else [*encoders]
+        )
+        static = [EncoderSource.open(one, device) for one in _several(self.words)] if words is None else [*words]
+        if settings.fine_tune and not opened:
+            raise ConfigError("fine_tune trains the encoders, but there are none; give an encoder, or leave it out")
+        vars(self).pop("network_", None)
+        self.settings_, self.fit_settings_ = settings, self._resolved("fit_settings")
+        self.cache_ = FeatureCache() if self.cache is None else self.cache
+        self.encoders_, self.word_encoders_ = opened, static
         self.best_score_, self.best_epoch_ = None, 0
-        for report in fit(task, self.fit_settings, place):
+
+    def _build(self) -> None:
+        """Make the network, its random weights by the seed. Encoders that learn are copies."""
+        learns = self.settings_.fine_tune
+        encoders = [copy.deepcopy(source.encoder) if learns else source.encoder for source in self.encoders_]
+        words = self.word_encoders_[0].encoder if self.word_encoders_ else None
+        self.reader_ = FeatureReader(encoders, words, learns, self.cache_)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.fit_settings_.seed)
+            self.network_ = self._make_network(self.reader_).to(self.device).eval()
+
+    def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
+        """Fit what `_build` made."""
+        place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
+        for report in fit(task, self.fit_settings_, place):
             self.best_score_, self.best_epoch_ = report.best, report.best_epoch
             yield report
-        self.network.eval()
+        self.network_.eval()
 
     def _about(self, data: object) -> dict[str, Any]:
-        """What a run is of, so that it is gone on with only as it was begun."""
-        sources = [source.fingerprint for source in (*self.sources, *self.word_sources)]
-        settings = {"settings": dataclasses.asdict(cast("Any", self.settings)), "fit settings": self.fit_settings}
+        """What identifies a run, so that it is resumed only with the same settings, encoders and data."""
+        sources = [source.fingerprint for source in (*self.encoders_, *self.word_encoders_)]
+        settings = {"settings": dataclasses.asdict(cast("Any", self.settings_)), "fit settings": self.fit_settings_}
         return {
             "task": self.task,
             **{name: str(value) for name, value in settings.items()},
@@ -197,13 +243,15 @@ class TaskModel(ABC, Generic[S, N]):
         }
 
 
-def _several(given: Given | Sequence[Given] | None) -> list[Given]:
+def _several(given: EncoderLike | Sequence[EncoderLike] | None) -> list[EncoderLike]:
     if given is None:
         return []
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
-def _reopen(described: Sequence[Any], given: Sequence[Given], folder: Path, device: str | torch.device) -> list[Source]:
+def _reopen(
+    described: Sequence[Any], given: Sequence[EncoderLike], folder: Path, device: str | torch.device
+) -> list[EncoderSource]:
     if given and len(given) != len(described):
         raise ConfigError(f"{folder} was fitted with {len(described)} of these encoders; {len(given)} were given")
     stand_ins = [*given] or [None] * len(described)

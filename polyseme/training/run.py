@@ -22,9 +22,8 @@ from typing import Any
 import torch
 
 from polyseme.errors import ConfigError, InputError, TrainingError
-from polyseme.files import atomic_write
+from polyseme.files import atomic_write, read_json
 from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax
-from polyseme.formats.json_file import read_json
 from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.model.softmax import AdaptiveSoftmax
 from polyseme.training.curves import draw_curves

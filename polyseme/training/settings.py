@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from polyseme.errors import ConfigError, nearest
-from polyseme.formats.json_file import read_json
+from polyseme.files import read_json
 from polyseme.model import config as model
 from polyseme.model.config import BiLMConfig, from_dict
 from polyseme.training.shards.prepare import PrepareSettings

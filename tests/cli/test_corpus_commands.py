@@ -39,7 +39,7 @@ def test_neighbours_from_corpus_and_index_are_the_same(call, corpus, index):
 
 
 def test_every_layer_has_a_table(call, index):
-    assert call(*QUESTION[:4], "--index", index, "--layer", "all")[1].count("most alike") == 3
+    assert call(*QUESTION[:4], "--index", index, "--layer", "all")[1].count("most similar") == 3
 
 
 def test_all_words_are_searched_in_an_index(call, index, corpus):
@@ -62,17 +62,17 @@ def test_static_neighbours_stand_beside(call, tmp_path, monkeypatch):
     ("arguments", "fault"),
     [
         (("neighbours", "A bank .", "--word", "tree", "--model", TINY), "'tree' is not in the sentence"),
-        (("neighbours", "bank to bank", "--word", "bank", "--model", TINY), "stands 2 times"),
+        (("neighbours", "bank to bank", "--word", "bank", "--model", TINY), "occurs 2 times"),
         (("neighbours", "A zebra .", "--word", "zebra", "--model", TINY), "no use of 'zebra'"),
         ((*QUESTION, "--top", "0"), "--top must be 1 or more"),
         ((*QUESTION, "--layer", "9"), "there is no layer 9"),
-        ((*QUESTION, "--index", "nowhere"), "is no index"),
-        ((*QUESTION, "--index", TINY + "/config.json"), "is no index"),
+        ((*QUESTION, "--index", "nowhere"), "is not an index"),
+        ((*QUESTION, "--index", TINY + "/config.json"), "is not an index"),
         (("neighbours", "", "--word", "bank", "--model", TINY), "the sentence is empty"),
         (("senses", "zebra", "--model", TINY), "no use of 'zebra'"),
         (("senses", "bank", "--model", TINY, "--plot", "x.doc"), "ends in .png"),
         (("drift", "-", "-", "--model", TINY), "only once"),
-        (("drift", TINY, TINY, "--model", TINY, "--layer", "all"), "one layer at a time"),
+        (("drift", TINY, TINY, "--model", TINY, "--layer", "all"), "expected one layer, not all"),
     ],
 )
 def test_faults_are_one_line(call, arguments, fault):
@@ -122,7 +122,7 @@ def test_an_index_of_another_model_is_one_line(call, index, tmp_path, monkeypatc
     (tmp_path / "v.txt").write_text("bank 1 0 0.1\nmoney 1 0.1 0\n")
     status, _, err = call(*QUESTION[:4], "--model", tmp_path / "v.txt", "--index", index)
     assert status == 2
-    assert "was made with 'tiny' (3 layers of 32), not with 'v.txt' (1 layer of 3)" in err
+    assert "was built with 'tiny' (3 layers of 32), not with 'v.txt' (1 layer of 3)" in err
 
 
 def test_an_interrupted_index_says_how_to_go_on(call, corpus, tmp_path, monkeypatch):
@@ -140,7 +140,7 @@ def test_an_interrupted_index_says_how_to_go_on(call, corpus, tmp_path, monkeypa
         patched.setattr(IndexJob, "run", stop_early)
         status, _, err = call("index", corpus, "-o", tmp_path / "index", "--model", TINY)
     assert status == 130
-    assert "4 sentences are kept; the same command with --resume goes on" in err
+    assert "4 sentences are kept; the same command with --resume continues" in err
     assert call("index", corpus, "-o", tmp_path / "index", "--model", TINY, "--resume")[0] == 0
     assert "among 8 uses" in call(*QUESTION[:4], "--index", tmp_path / "index")[1]
 
@@ -156,7 +156,7 @@ def test_senses_are_shown_and_drawn(call, tmp_path):
 def test_a_layer_without_context_does_not_stop_the_others(call):
     status, out, _ = call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", "all")
     assert status == 0
-    assert "layer 0; all alike" in out
+    assert "layer 0; all the same" in out
     assert "layer 2; silhouette" in out
     assert call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", 0)[0] == 2
 

@@ -125,7 +125,7 @@ def test_a_text_without_frequent_words_is_refused(sentences):
 
 
 def test_settings_that_make_no_sense_are_refused():
-    with pytest.raises(ConfigError, match="choose a number, average, top or a mix, not all"):
+    with pytest.raises(ConfigError, match="expected one layer, not all"):
         run(make_encoder(), SENTENCES, layer="all")
     with pytest.raises(ConfigError, match="there is no layer 7"):
         run(make_encoder(), SENTENCES, layer=7)

@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same(corpora):
 
 def test_what_cannot_be_compared_is_told(corpora):
     one, other = corpora
-    with pytest.raises(InputError, match="'zebra' stands 0 and 0 times"):
+    with pytest.raises(InputError, match="'zebra' occurs 0 and 0 times"):
         compare_corpora(Sensible(), one, other, settings=DriftSettings(words=("zebra",)))
     with pytest.raises(InputError, match="nothing is left"):
         compare_corpora(Sensible(), one, other, settings=DriftSettings(least=1000))

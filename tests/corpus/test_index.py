@@ -69,9 +69,9 @@ def test_one_layer_alone_takes_a_third_of_the_room(encoder, tmp_path):
     np.testing.assert_allclose(
         index.of("bank").vectors(1), embed_uses(encoder, find_uses(SENTENCES, "bank")).vectors(1), rtol=1e-3, atol=1e-3
     )
-    with pytest.raises(ConfigError, match="layer 2 was not kept here, only 1"):
+    with pytest.raises(ConfigError, match="layer 2 is not stored here, only 1"):
         index.of("bank").vectors(2)
-    with pytest.raises(ConfigError, match="as they are"):
+    with pytest.raises(ConfigError, match="all layers or one"):
         make_index(encoder, tmp_path / "average", layer="average")
 
 
@@ -80,10 +80,10 @@ def test_the_model_that_made_it_is_welcome(index, encoder):
 
 
 def test_another_model_is_refused(index):
-    with pytest.raises(ConfigError, match=r"was made with 'elmo' .* gives other vectors"):
+    with pytest.raises(ConfigError, match=r"was built with 'elmo' .* gives different vectors"):
         index.check(make_encoder(seed=1))
     with pytest.raises(
-        ConfigError, match=r"was made with 'elmo' \(3 layers of 12\), not with 'elmo' \(2 layers of 12\)"
+        ConfigError, match=r"was built with 'elmo' \(3 layers of 12\), not with 'elmo' \(2 layers of 12\)"
     ):
         index.check(make_encoder(num_layers=1))
 
@@ -103,7 +103,7 @@ def test_a_missing_file_is_refused(index, name):
 
 
 def test_what_is_no_index_is_told(tmp_path, index):
-    with pytest.raises(FormatError, match="is no index"):
+    with pytest.raises(FormatError, match="is not an index"):
         Index(tmp_path)
     (index.folder / "index.json").write_text("{")
     with pytest.raises(FormatError, match="cannot be read"):
@@ -125,7 +125,7 @@ def test_an_index_is_not_overwritten_unasked_nor_anything_else(encoder, tmp_path
     make_index(encoder, index.folder, sentences=SENTENCES[:2], overwrite=True)
     assert len(Index(index.folder).uses.sentences) == 2
     (tmp_path / "precious").mkdir()
-    with pytest.raises(OutputError, match="is no index"):
+    with pytest.raises(OutputError, match="is not an index"):
         IndexJob(encoder, tmp_path / "precious", overwrite=True)
 
 

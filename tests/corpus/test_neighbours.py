@@ -63,5 +63,5 @@ def test_static_neighbours_come_from_a_file_of_vectors(tmp_path, fixtures, monke
     assert [neighbour.word for neighbour in found] == ["banks", "money"]
     with pytest.raises(InputError, match="'zebra' is not among"):
         static_neighbours(path, "zebra")
-    with pytest.raises(ConfigError, match="no file of static vectors"):
+    with pytest.raises(ConfigError, match="does not hold static vectors"):
         static_neighbours(fixtures / "tiny", "bank")

@@ -73,11 +73,11 @@ def test_a_sentence_is_embedded_once_for_all_its_uses():
 def test_a_layer_that_was_not_kept_is_named():
     uses = embed_uses(Sensible(), find_uses(SENTENCES, "bank"), layer=1)
     assert uses.vectors(1).shape == (8, 16)
-    with pytest.raises(ConfigError, match="layer 2 was not kept"):
+    with pytest.raises(ConfigError, match="layer 2 is not stored"):
         uses.vectors("top")
     with pytest.raises(ConfigError, match="there is no layer 7"):
         uses.vectors(7)
-    with pytest.raises(ConfigError, match="one layer at a time"):
+    with pytest.raises(ConfigError, match="expected one layer"):
         uses.vectors("all")
 
 
@@ -86,7 +86,7 @@ def test_a_word_that_stands_twice_needs_its_occurrence():
     assert find_place(words, "bank") == 1
     assert find_place(words, "BANK", 2) == 4
     assert find_place(words, "the", 2) == 3
-    with pytest.raises(InputError, match="'the' stands 2 times"):
+    with pytest.raises(InputError, match="'the' occurs 2 times"):
         find_place(words, "the")
     with pytest.raises(InputError, match="no occurrence 3"):
         find_place(words, "the", 3)

@@ -9,10 +9,9 @@ from models import make_encoder
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
 from polyseme.model import join
-from polyseme.text.characters import DictionaryCharacters
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import DictionaryCharacters, WordEncoder
 
 WORDS = ["<S>", "</S>", "<UNK>", "the", "bank", "\u00a0", "a\rb"]
 SENTENCES = [["the", "bank", "of", "\u00a0"], ["Straße", "pneumonoultramicroscopic"], []]

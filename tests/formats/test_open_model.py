@@ -5,8 +5,9 @@ import zipfile
 import pytest
 
 import polyseme
+from polyseme import formats
 from polyseme.errors import ConfigError, FormatError
-from polyseme.formats import archive, open_model, shipped
+from polyseme.formats import open_model
 
 
 def zipped(folder, target, prefix=""):
@@ -76,12 +77,12 @@ def test_links_in_an_archive_are_refused(tmp_path):
 
 
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MAX_BYTES", 1000)
+    monkeypatch.setattr(formats, "MAX_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr("zeros", bytes(10_000))
     with pytest.raises(FormatError, match="unpack it by hand"):
         open_model(tmp_path / "bomb.zip")
-    monkeypatch.setattr(archive, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(formats, "MAX_MEMBERS", 3)
     with tarfile.open(tmp_path / "many.tar", "w") as out:
         for number in range(5):
             out.addfile(tarfile.TarInfo(str(number)), io.BytesIO())
@@ -128,7 +129,7 @@ def test_wrong_settings_are_told(fixtures, settings, message):
 
 
 def test_where_no_model_ships_the_remedy_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr("polyseme.formats.SHIPPED_FOLDER", tmp_path)
     with pytest.raises(ConfigError, match="give the path of one"):
         polyseme.load()
 

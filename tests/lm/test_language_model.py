@@ -98,7 +98,7 @@ def test_very_long_sentences_are_read_in_parts(monkeypatch):
     model = make_language_model()
     words = ["the", "bank", "of", "unknown"] * 50
     whole = model.score(words)
-    monkeypatch.setattr("polyseme.lm.reader.CPU", (2, 3, 70))  # 7 words at a time
+    monkeypatch.setattr("polyseme.lm.scorer.CPU", (2, 3, 70))  # 7 words at a time
     parts = list(model.score_all([["He"], words, ["the", "river"], []]))
     np.testing.assert_allclose(parts[1].forward, whole.forward, atol=1e-5)
     np.testing.assert_allclose(parts[1].backward, whole.backward, atol=1e-5)

@@ -49,7 +49,7 @@ def test_carried_state_runs_through_a_document_both_ways():
     model = make_language_model()
     document = [["He", "sat"], ["the", "bank", "."]]
     ids = {word: number for number, word in enumerate(WORDS)}
-    reader = model.reader(list(WORDS[3:]))
+    reader = model.scorer(list(WORDS[3:]))
     number = {"<S>": 0, "</S>": 1, **{word: place for place, word in enumerate(WORDS[3:], start=2)}}
     total = {}
     for way, read, wanted in (
@@ -72,7 +72,7 @@ def test_order_and_batching_do_not_matter(carried, monkeypatch):
     usual = perplexity(model, documents, carried=carried)
     random.Random(0).shuffle(documents)
     close(perplexity(model, documents, carried=carried), usual)
-    monkeypatch.setattr("polyseme.lm.reader.CPU", (2, 3, 30))
+    monkeypatch.setattr("polyseme.lm.scorer.CPU", (2, 3, 30))
     monkeypatch.setattr("polyseme.lm.language_model.WINDOW", 10)
     close(perplexity(model, iter(documents), carried=carried), usual)
 
@@ -94,9 +94,9 @@ def test_a_stream_is_measured_as_it_comes(monkeypatch):
     monkeypatch.setattr("polyseme.lm.language_model.WINDOW", 50)
     model = make_language_model()
     stream = (([f"word{number}", "the"] for _ in range(2)) for number in range(200))
-    reader = model.reader
+    scorer = model.scorer
     seen = []
-    monkeypatch.setattr(model, "reader", lambda words: seen.append(len(words)) or reader(words))
+    monkeypatch.setattr(model, "scorer", lambda words: seen.append(len(words)) or scorer(words))
     found = perplexity(model, stream, carried=True)
     assert (found.documents, found.sentences, found.unknown) == (200, 400, 0.5)
     assert max(seen) < 20

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import polyseme
-from polyseme.text.characters import published_ids
+from polyseme.text.word_encoder import published_ids
 
 # Random weights multiply rounding errors: in double precision both agree to 1e-14.
 TOLERANCE = 1e-5

@@ -11,15 +11,16 @@ from report_data import make_data
 from polyseme.analysis.layers.logistic_regression import LinearFitSettings, LinearProblem
 from polyseme.errors import PolysemeError
 from polyseme.loading import load
+from polyseme.report import run
 from polyseme.report.claim import Findings
 from polyseme.report.claims import claim_01_context as words
 from polyseme.report.claims import listing as claims
 from polyseme.report.claims.claim_03_unseen_words import UNSEEN
 from polyseme.report.claims.claim_09_documents import DOCUMENTS
-from polyseme.report.claims.claim_10_transformer_layers import SIMILARITY, WIC_PART
+from polyseme.report.claims.claim_10_transformer_layers import SIMILARITY, WIC
 from polyseme.report.measure import probing
 from polyseme.report.measure.grammar import GRAMMAR
-from polyseme.report.measure.measurement import quick
+from polyseme.report.measure.measurement import SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import SENSES
@@ -96,14 +97,14 @@ def test_the_page_stands_by_itself(whole):
 def test_without_data_what_is_missing_is_said(call, tmp_path, tiny):
     outcome = call("report", tiny, "-o", tmp_path)
     page, result = read(tmp_path)
-    assert outcome.err.count("Labelled text is needed, and no folder was given (--data DIR).") == 1
+    assert outcome.err.count("This needs labelled text, and no data folder was given (--data DIR).") == 1
     assert "tense: not done\n" in outcome.err
-    assert re.search(r"^not done: separation, tense, .*\. Labelled text is needed", outcome.err, re.MULTILINE)
+    assert re.search(r"^not done: separation, tense, .*\. This needs labelled text", outcome.err, re.MULTILINE)
     found = verdicts(result)
     assert found[2] == found[4] == found[9] == found[10] == UNTESTED
     assert found[1] != UNTESTED  # its four words ship with the package
-    assert "no folder was given (--data DIR)" in page
-    assert "no file of their results was given (--tasks FILE)" in page
+    assert "no data folder was given (--data DIR)" in page
+    assert "no file of task results was given (--tasks FILE)" in page
 
 
 def test_finished_parts_are_not_measured_again_and_a_damaged_one_is(call, tmp_path, data, tiny):
@@ -150,6 +151,14 @@ def test_another_model_or_other_data_are_measured_anew(call, tmp_path, data, tin
     assert kept(tiny, "--data", other) == 2
 
 
+def test_results_of_an_older_version_are_measured_again(call, tmp_path, tiny, monkeypatch):
+    arguments = ("report", tiny, "--only", "1", "-o", tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "VERSION", run.VERSION - 1)
+        call(*arguments)
+    assert "kept from before" not in call(*arguments).err
+
+
 def test_models_stand_side_by_side(call, tmp_path, data, tiny, fixtures):
     outcome = call("report", tiny, fixtures / "bilm-tanh", "--only", "1", "-o", tmp_path)
     assert outcome.status == 0, outcome.err
@@ -168,7 +177,7 @@ def test_static_vectors_are_told_to_be_static(call, tmp_path):
     outcome = call("report", tmp_path / "vectors.txt", "--only", "1", "-o", tmp_path / "out")
     assert outcome.status == 0, outcome.err
     page, result = read(tmp_path / "out")
-    assert "Of 1 claim about the model named" in page
+    assert "Of 1 claim about the model" in page
     assert verdicts(result)[1] == FAILED
     assert "the same vector in every sentence" in page
 
@@ -195,13 +204,16 @@ def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_f
     ("arguments", "fault"),
     [
         (("--only", "12"), "there is no claim '12'; choose from 1 to 11, or 'tour'"),
-        (("--data", "nowhere"), "nowhere does not exist; --data takes a folder with labelled sets in it"),
-        (("--data", "README.md"), "README.md is no folder; --data takes a folder"),
-        (("--data", "docs"), "docs holds none of the labelled sets; folders are expected: lm-wikitext103, ner-wnut17"),
-        (("--data", ""), ". holds none of the labelled sets"),
-        (("--tasks", "README.md"), "README.md: is no JSON, as benchmarks/tasks.py stores it"),
-        (("--tasks", "docs"), "docs is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores"),
-        (("--tasks", "tests/fixtures/tiny/model.safetensors"), "is no text; expected JSON"),
+        (("--data", "nowhere"), "nowhere does not exist; --data takes a folder of labelled data sets"),
+        (("--data", "README.md"), "README.md is not a folder; --data takes a folder"),
+        (
+            ("--data", "docs"),
+            "docs contains none of the labelled data sets; expected folders named lm-wikitext103",
+        ),
+        (("--data", ""), ". contains none of the labelled data sets"),
+        (("--tasks", "README.md"), "README.md: expected JSON, and it is not"),
+        (("--tasks", "docs"), "docs is a folder; --tasks takes a JSON file of task results"),
+        (("--tasks", "tests/fixtures/tiny/model.safetensors"), "expected JSON, and it is not"),
         (("--tasks", "nowhere.json"), "nowhere.json"),
         (("-o", "README.md"), "README.md is a file; give a folder"),
         (("",), "MODEL is empty; give the name of a model or its path"),
@@ -246,7 +258,7 @@ def test_a_damaged_set_spoils_its_own_part_only(call, tmp_path, tiny):
         (SENTIMENT, "sentiment-sst/stsa.binary.train"),
         (NAMES, "ner-wnut17/wnut17train.conll"),
         (SENSES, "wsd/wordnet-3.0-index.sense.xz"),
-        (WIC_PART, "wic/dev.gold.txt"),
+        (WIC, "wic/dev.gold.txt"),
         (SIMILARITY, "similarity/EN-SIMLEX-999.txt"),
         (UNSEEN, "lm-wikitext103/wiki.valid.tokens"),
     ],
@@ -256,7 +268,7 @@ def test_data_that_is_something_else_is_told_and_never_a_crash(tiny, tmp_path, p
     folder = make_data(tmp_path)
     (folder / file).write_bytes(content)
     with pytest.raises(PolysemeError):
-        part.measure(ModelUnderTest(load(tiny), str(tiny)), EvaluationData(folder), quick())
+        part.measure(ModelUnderTest(load(tiny), str(tiny)), EvaluationData(folder), SampleSizes())
 
 
 def test_commands_on_the_page_can_be_pasted(tmp_path):

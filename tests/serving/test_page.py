@@ -11,7 +11,7 @@ from served import make_catalogue, running
 
 from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings
-from polyseme.tasks.features.word_vectors import SpellingSettings
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.tagger import Tagger
@@ -114,7 +114,7 @@ def test_who_comes_sees_one_point_become_several(visit):
     slider = page.get_by_role("slider", name="Layer")
     expect(slider).to_have_value("0")
     assert len(set(places(page))) == 1
-    expect(page.locator("#reading")).to_contain_text("All 6 uses are one and the same point")
+    expect(page.locator("#summary")).to_contain_text("All 6 uses have the same vector")
     for layer in ("1", "2"):
         page.clock.run_for(1100)
         expect(slider).to_have_value(layer)
@@ -136,12 +136,12 @@ def test_every_example_has_its_word_in_every_sentence(visit):
         assert page.url.endswith(f"#example={word}")
 
 
-def test_the_slider_goes_from_the_spelling_to_the_mix(visit, server):
+def test_the_slider_goes_from_the_spelling_to_the_mean(visit, server):
     page = shown(visit())
     slider = page.get_by_role("slider", name="Layer")
     words = [["He", "sat", "on", "the", "bank", "."], ["A", "bank", "of", "the", "river", ","]]
     first, second = server.service.catalogue.default.encoder.embed(words)
-    for key, layer, name in (("Home", 0, "spelling"), ("ArrowRight", 1, "layer 1"), ("End", None, "mix")):
+    for key, layer, name in (("Home", 0, "spelling"), ("ArrowRight", 1, "layer 1"), ("End", None, "mean")):
         slider.press(key)
         expect(slider).to_have_attribute("aria-valuetext", name)
         expect(page.locator("caption")).to_contain_text(name)
@@ -163,7 +163,7 @@ def test_sentences_are_typed_edited_and_removed(visit):
     page.get_by_role("button", name="Save").click()
     shown(page, 3)
     changed = page.locator("#uses li").nth(1)
-    expect(changed).to_contain_text("Pick a word of it.")
+    expect(changed).to_contain_text("Pick a word in this sentence.")
     expect(changed).to_have_class("use sense-d")
     changed.get_by_text("found").click()
     shown(page, 4)
@@ -197,14 +197,14 @@ def test_a_link_holds_everything(visit):
     type_sentence(page, "50% of a bank & more, 100 # + “ok” 日本")
     shown(page, 4)
     page.locator("#uses li").nth(3).get_by_text("ok").click()
-    page.get_by_role("button", name="Look closely at use 3").click()
+    page.get_by_role("button", name="Show details of use 3").click()
     page.get_by_role("slider", name="Layer").press("Home")
     expect(page.locator("caption")).to_contain_text("spelling")
     other = shown(visit("#" + page.url.partition("#")[2]), 4)
     expect(other.locator("caption")).to_contain_text("spelling")
     assert (texts(other), picked(other), table(other)) == (texts(page), picked(page), table(page))
     assert picked(other) == ["bank", "bank", "bank", "ok"]
-    expect(other.locator("#closer-title")).to_have_text("Use 3 up close")
+    expect(other.locator("#details-title")).to_have_text("Use 3 in detail")
 
 
 def test_a_broken_link_leads_to_what_can_be_made_of_it(visit):
@@ -274,37 +274,37 @@ def test_any_script_is_shown_as_it_was_written(visit):
     expect(first.locator("[aria-checked=true]")).to_have_text("מקום")
 
 
-def test_one_use_up_close(visit, server):
+def test_one_use_in_detail(visit, server):
     page = shown(visit())
     words = ["He", "sat", "on", "the", "bank", "."]
-    halves = page.locator(".expected section")
+    halves = page.locator(".predictions section")
     expect(halves).to_have_count(3)
-    unread = [half.locator(".veiled").all_text_contents() for half in halves.all()]
+    unread = [half.locator(".unread").all_text_contents() for half in halves.all()]
     assert unread == [["[not read: .]"], ["[not read: He sat on the ]"], []]
     _, answer = server.post("/v1/predict", {"sentence": words, "position": 4, "top": 7})
     for half, name in zip(halves.all(), ("forward", "backward", "both"), strict=True):
         assert half.locator(".term").all_inner_texts() == [guess["word"] for guess in answer[name]]
     _, answer = server.post("/v1/neighbours", {"sentence": words, "position": 4, "layer": 2, "top": 6})
     shares = [f"{each['similarity']:.2f}" for each in answer["contextual"]]
-    assert page.locator(".context .figure").all_inner_texts() == shares
-    alone = page.locator("#closer .columns:not(.expected) .term")
+    assert page.locator(".context .value").all_inner_texts() == shares
+    alone = page.locator("#details .columns:not(.predictions) .term")
     assert alone.all_inner_texts() == [each["word"] for each in answer["static"]]
-    page.get_by_role("button", name="Look closely at use 2").click()
-    expect(page.locator("#closer-title")).to_have_text("Use 2 up close")
+    page.get_by_role("button", name="Show details of use 2").click()
+    expect(page.locator("#details-title")).to_have_text("Use 2 in detail")
     expect(page.locator(".quote")).to_have_text("A bank of the river,")
 
 
-def test_other_models_stand_beside_and_change_places(visit):
+def test_other_models_are_shown_beside_and_can_be_selected(visit):
     page = shown(visit())
     figures = page.locator("#other-maps figure:visible")
     expect(figures).to_have_count(2)
     dots = figures.nth(1).locator(".dot")
     expect(dots).to_have_count(3)
     assert len(set(dots.evaluate_all("all => all.map(dot => dot.style.transform)"))) == 1  # static vectors never move
-    page.get_by_role("button", name="Look closely at other").click()
+    page.get_by_role("button", name="Select model other").click()
     expect(page.locator("#other-maps figure:visible strong")).to_have_text(["small", "vectors"])
-    expect(page.locator(".expected")).to_have_count(0)  # it has no language model
-    page.get_by_role("button", name="Look closely at vectors").click()
+    expect(page.locator(".predictions")).to_have_count(0)  # it has no language model
+    page.get_by_role("button", name="Select model vectors").click()
     expect(page.get_by_role("slider", name="Layer")).to_be_disabled()
     expect(page.locator("caption")).to_contain_text("word")
     assert np.allclose(table(page), 1)
@@ -313,7 +313,7 @@ def test_other_models_stand_beside_and_change_places(visit):
 def test_what_is_copied_computes_what_is_shown(visit, server, capsys):
     page = shown(visit(permissions=["clipboard-read", "clipboard-write"]))
     page.get_by_role("slider", name="Layer").press("End")
-    expect(page.locator("caption")).to_contain_text("mix")
+    expect(page.locator("caption")).to_contain_text("mean")
     page.get_by_role("button", name="Copy").click()
     expect(page.locator("#copied")).to_have_text("Copied")
     namespace = {}
@@ -322,12 +322,12 @@ def test_what_is_copied_computes_what_is_shown(visit, server, capsys):
     np.testing.assert_allclose(namespace["cosines"], table(page), atol=0.006)
     capsys.readouterr()
     page.get_by_role("button", name="curl").click()
-    command = shlex.split(page.locator("#code-text").inner_text().replace("\\\n", " "))
+    command = shlex.split(page.locator("#export-text").inner_text().replace("\\\n", " "))
     assert command[:2] == ["curl", f"{server.url}/v1/compare"]
     _, answer = server.post("/v1/compare", json.loads(command[-1]))
     np.testing.assert_allclose(answer["layers"][0]["cosines"], table(page), atol=0.006)
     page.get_by_role("button", name="link").click()
-    assert page.locator("#code-text").inner_text() == page.url
+    assert page.locator("#export-text").inner_text() == page.url
 
 
 def test_what_goes_wrong_is_said_in_one_sentence(visit):
@@ -341,26 +341,26 @@ def test_what_goes_wrong_is_said_in_one_sentence(visit):
     shown(page, 4)
     page.route("**/v1/**", lambda route: route.abort())
     type_sentence(page, "another bank")
-    expect(page.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+    expect(page.get_by_role("alert")).to_have_text("The server does not respond. Is it still running?")
     page.unroute("**/v1/**")
     page.get_by_role("button", name="Remove sentence 4").click()
     shown(page, 5)
-    expect(page.locator("#problem")).to_be_hidden()
+    expect(page.locator("#error")).to_be_hidden()
 
 
 def test_a_key_is_asked_for_and_used(visit):
     with running(Catalogue([make_catalogue().default]), ServeSettings(key="open sesame")) as guarded:
         page = visit(url=guarded.url, expected=["401"])
-        expect(page.get_by_role("alert")).to_have_text("This server answers only with its key.")
-        page.get_by_label("This server asks for a key").fill("open sesame")
+        expect(page.get_by_role("alert")).to_have_text("This server requires a key.")
+        page.get_by_label("This server requires a key").fill("open sesame")
         page.keyboard.press("Enter")
         shown(page)
         expect(page.locator("#key")).to_be_hidden()
 
 
-def test_a_tagger_shows_its_labels_and_what_it_listens_to(visit):
+def test_a_tagger_shows_its_labels_and_its_layer_weights(visit):
     default = make_catalogue().default
-    small = TaggerSettings(cells=12, layers=1, spelling=SpellingSettings(dim=8, filters=12))
+    small = TaggerSettings(cells=12, layers=1, spelling=CharCnnSettings(dim=8, filters=12))
     tagger = Tagger(default.encoder, settings=small, fit_settings=FitSettings(epochs=1))
     tagger.fit([["the", "bank"]] * 8, [["X", "Y"]] * 8, dev=([["the", "bank"]], [["X", "Y"]]))
     with running(Catalogue([default], tagger, "letters")) as tagging:

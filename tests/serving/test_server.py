@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from served import Held, make_catalogue, running, until
+from served import BlockedEncoder, make_catalogue, running, until
 
 from polyseme.serving.server import JsonLines
 from polyseme.serving.settings import ServeSettings
@@ -18,7 +18,7 @@ KEY = "a key of some length"
 
 @pytest.fixture
 def held():
-    model = Held()
+    model = BlockedEncoder()
     yield model
     model.go.set()
 

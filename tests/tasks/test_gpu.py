@@ -36,7 +36,7 @@ def test_what_was_fitted_on_a_gpu_answers_there_and_on_the_cpu(kind, data, setti
         TINY, settings=kind.settings_kind(**cells), fit_settings=QUICK, cache=FeatureCache(tmp_path), device="cuda"
     )
     model.fit(*train, dev=dev, checkpoint=tmp_path / "fitting")
-    assert all(weight.is_cuda for weight in model.network.parameters())
+    assert all(weight.is_cuda for weight in model.network_.parameters())
     model.save(tmp_path / "model")
     there, here = model.predict_proba(dev[0]), kind.load(tmp_path / "model").predict_proba(dev[0])
     for one, other in zip(there, here, strict=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from polyseme.errors import ConfigError, FormatError, InputError, PolysemeError
-from polyseme.text.conll import Labels, label_name, read_conll, read_labelled
+from polyseme.text.conll import LabelSpec, label_name, read_conll, read_labelled
 
 SHARED = Path(__file__).parents[3] / "shared" / "eval"
 CONLLU = """\
@@ -52,7 +52,7 @@ def plain(tmp_path):
 
 
 def labels(path, **wanted):
-    return [label for sentence in read_labelled(path, Labels(**wanted)) for label in sentence.labels]
+    return [label for sentence in read_labelled(path, LabelSpec(**wanted)) for label in sentence.labels]
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
@@ -76,7 +76,7 @@ def test_features_and_words_without_them(conllu):
 
 
 def test_words_may_stand_in_another_column(conllu):
-    assert next(read_labelled(conllu, Labels(words=3))).words[2] == "not"
+    assert next(read_labelled(conllu, LabelSpec(words=3))).words[2] == "not"
 
 
 def test_plain_columns_have_no_comments_and_no_documents(plain):
@@ -102,10 +102,10 @@ def test_a_folder_is_read_file_by_file(tmp_path, conllu):
 
 
 def test_names_that_people_would_use(conllu, plain):
-    assert label_name(conllu, Labels()) == "upos"
-    assert label_name(conllu, Labels(column=5)) == "xpos"
-    assert label_name(plain, Labels()) == "column 3"
-    assert label_name(conllu, Labels(feature="Tense")) == "Tense"
+    assert label_name(conllu, LabelSpec()) == "upos"
+    assert label_name(conllu, LabelSpec(column=5)) == "xpos"
+    assert label_name(plain, LabelSpec()) == "column 3"
+    assert label_name(conllu, LabelSpec(feature="Tense")) == "Tense"
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_names_that_people_would_use(conllu, plain):
         (CONLLU.replace("4\t.", "x\t."), {}, FormatError, "begins with 'x' where CoNLL-U has a word's number"),
         ("", {}, InputError, "holds no words"),
         ("\n\n", {}, InputError, "holds no words"),
-        (CONLLU, {"feature": "tense"}, InputError, "There are Number, .*Did you mean 'Tense'"),
-        (PLAIN, {"feature": "Tense"}, InputError, "features are in CoNLL-U"),
+        (CONLLU, {"feature": "tense"}, InputError, "It has Number, .*Did you mean 'Tense'"),
+        (PLAIN, {"feature": "Tense"}, InputError, r"only CoNLL-U \(ten columns, separated by tabs\) has features"),
         (CONLLU, {"column": "uppos"}, InputError, "no column 'uppos'.*Did you mean 'upos'"),
         (PLAIN, {"column": "upos"}, InputError, "give a number from 1 to 3"),
         (PLAIN, {"column": 4}, InputError, "there is no column 4; the file has columns 1 to 3"),
@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, text, wanted, 
 
 def test_a_column_and_a_feature_are_too_much():
     with pytest.raises(ConfigError, match="a column or a feature"):
-        Labels("upos", "Tense")
+        LabelSpec("upos", "Tense")
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the published sets, in ../shared/eval")

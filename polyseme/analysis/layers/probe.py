@@ -27,7 +27,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,10 +100,10 @@ class ProbeResult:
 
 def probe(
     embedder: Embedder,
-    train: Iterable[Labelled],
-    test: Iterable[Labelled],
+    train: Iterable[LabelledSentence],
+    test: Iterable[LabelledSentence],
     settings: ProbeSettings | None = None,
-    dev: Iterable[Labelled] | None = None,
+    dev: Iterable[LabelledSentence] | None = None,
 ) -> ProbeResult:
     """Fit a linear probe to each layer. Words whose label is None are context for the others, and not counted.
 
@@ -170,14 +170,14 @@ def draw_probe(result: ProbeResult, labels: str) -> Figure:
 Numbers = Sequence[np.ndarray]  # of training's labels, of the test's, and of the dev set's if there is one
 
 
-def _checked(sentences: Iterable[Labelled], which: str) -> list[Labelled]:
+def _checked(sentences: Iterable[LabelledSentence], which: str) -> list[LabelledSentence]:
     kept = list(sentences)
     if not any(label is not None for sentence in kept for label in sentence.labels):
         raise InputError(f"the {which} set is empty: no word in it has a label")
     return kept
 
 
-def _numbered(sets: Sequence[Sequence[Labelled]]) -> tuple[list[str], Numbers]:
+def _numbered(sets: Sequence[Sequence[LabelledSentence]]) -> tuple[list[str], Numbers]:
     """Training's distinct labels, and all labels as numbers among them; -1 is one that training does not have."""
     labels = [[label for each in part for label in each.labels if label is not None] for part in sets]
     names = sorted(set(labels[0]))

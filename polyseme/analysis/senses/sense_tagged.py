@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from polyseme.errors import FormatError, InputError
-from polyseme.text.corpus import open_bytes, open_text, refusing
+from polyseme.text.corpus import explain_read_errors, open_bytes, open_text
 
 Lemma = tuple[str, str]  # with its part of speech: n, v, a or r
 
@@ -166,7 +166,7 @@ def _separate(joined: str) -> tuple[str, ...]:
 
 def _read_xml(path: Path) -> Iterator[TaggedSentence]:
     gold = _read_gold(path)
-    with refusing(path), open_bytes(path) as stream:
+    with explain_read_errors(path), open_bytes(path) as stream:
         try:
             for _, element in ElementTree.iterparse(stream):
                 if element.tag == "sentence":

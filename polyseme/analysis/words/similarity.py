@@ -18,7 +18,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import FormatError, InputError
 from polyseme.formats.vectors.search import unit
-from polyseme.tasks.correlation import spearman
+from polyseme.tasks.metrics import spearman
 from polyseme.text.corpus import open_text
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from polyseme.text.words import BOUNDARIES
+from polyseme.text.word_encoder import BOUNDARIES
 
 MOST_WORDS = 256  # at a time; more keep a GPU busy without
 MULTIPLE = 4  # of words, to which sentences are padded

@@ -26,7 +26,7 @@ from polyseme.embedding.sentences import Numbered, check_sentences, numbered_win
 from polyseme.errors import InputError
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 GPU_WINDOW = 1 << 27  # numbers of a layer that are read ahead
 Item = TypeVar("Item")

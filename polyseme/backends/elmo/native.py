@@ -16,13 +16,13 @@ from torch import nn
 
 from polyseme.backends.elmo.packing import FlatText, add_boundaries, pack
 from polyseme.backends.elmo.word_table import WordTable
+from polyseme.formats.stored import release_mapped_pages
 from polyseme.kernels import native, threads
 from polyseme.kernels.reference import LstmpWeights
-from polyseme.memory import give_back
 from polyseme.model.bilm import BiLM
 from polyseme.model.input import CharEncoder, Highway, WordInput
 from polyseme.model.lstmp import Lstmp
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, EncodedWords, WordEncoder
 
 WORTH_A_THREAD = 8  # words to encode
 
@@ -215,7 +215,7 @@ def _char_cnn(module: CharEncoder) -> native.CharCnn:
 
 def _highway(module: Highway, eight: bool) -> native.Highway:
     packed = native.Highway(module.gate, module.transform, eight)
-    give_back(*module.parameters())
+    release_mapped_pages(*module.parameters())
     return packed
 
 
@@ -228,5 +228,5 @@ def _lstmp(module: Lstmp, eight: bool) -> native.Lstmp:
         backward=module.backward,
         eight=eight,
     )
-    give_back(*module.parameters())
+    release_mapped_pages(*module.parameters())
     return packed

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING
 
 
 class FlatText(NamedTuple):

@@ -16,7 +16,7 @@ from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError
 from polyseme.kernels import native
 from polyseme.model.bilm import BiLM
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import WordEncoder
 
 CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 GPU_WORDS = 1 << 17  # at a time; more do not make it faster

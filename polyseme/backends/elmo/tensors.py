@@ -25,7 +25,7 @@ from polyseme.embedding.sentences import Numbered
 from polyseme.kernels.cells import Gates, step_cells
 from polyseme.kernels.reference import opened_bias
 from polyseme.model.bilm import BiLM
-from polyseme.text.words import BOUNDARIES, CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
 ENCODED_AT_ONCE = 8192  # distinct words
 CHUNK_BYTES = 1 << 30  # of products of the inputs, held at a time

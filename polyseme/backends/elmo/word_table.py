@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.text.words import BOUNDARIES
+from polyseme.text.word_encoder import BOUNDARIES
 
 
 class Rows(NamedTuple):

@@ -14,7 +14,7 @@ from polyseme.backends.transformer.encoder import TransformerEncoder
 from polyseme.backends.transformer.pieces import Pooling
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import FormatError, MissingExtraError, require
-from polyseme.formats.json_file import read_json
+from polyseme.files import read_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -1,4 +1,4 @@
-"""``polyseme report``: what is said of contextual vectors, tested claim by claim on your model."""
+"""``polyseme report``: common claims about contextual vectors, tested on your model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from polyseme.cli.output import DeviceOption, working
+from polyseme.cli.options import DeviceOption
+from polyseme.cli.output import working
 
 if TYPE_CHECKING:
     from polyseme.report.measure.model_under_test import ModelUnderTest
@@ -17,39 +18,39 @@ if TYPE_CHECKING:
 def report(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="One or several, side by side. [default: the one that ships]"),
+        typer.Argument(metavar="[MODEL]...", help="One model, or several to compare. [default: english]"),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for page, JSON and finished parts.")
+        Path, typer.Option("--output", "-o", help="The folder for the page, its JSON, and finished parts.")
     ] = Path("report"),
     data: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Labelled sets: pos-ud-ewt, ner-wnut17, wsd, ... below it.")
+        str | None, typer.Option(metavar="DIR", help="Folder of labelled data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
     ] = None,
     tasks: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; may be repeated.")
+        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
     ] = None,
-    full: Annotated[bool, typer.Option(help="All of every set, which takes hours.")] = False,
+    full: Annotated[bool, typer.Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Test eleven claims about contextual word vectors on a model, and write a page about it.
+    """Test eleven claims about contextual vectors on a model.
 
-    Finished parts are kept: after an interruption the same command goes on. What needs data that is not given is said
-    to be missing.
+    Writes a page with the results. Finished parts are kept: after an interruption the same command continues. Claims
+    whose data is missing are named.
     """
-    from polyseme.formats.shipped import ENGLISH
+    from polyseme.formats import SHIPPED_MODEL
     from polyseme.report.run import Report, ReportSettings
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
     settings.check()
-    subjects = [_open(model, device) for model in _different(models or [ENGLISH])]
+    subjects = [_open(model, device) for model in _different(models or [SHIPPED_MODEL])]
     making = Report(subjects, settings)
     try:
         _measure(making)
     except KeyboardInterrupt:
-        typer.echo("finished parts are kept; the same command goes on from here", err=True)
+        typer.echo("finished parts are kept; the same command continues from here", err=True)
         raise
     page = making.write()[0]
     typer.echo(str(page))
@@ -72,13 +73,13 @@ def _measure(making: Report) -> None:
 def _different(models: list[str]) -> list[str]:
     """Each model once, in the order given."""
     from polyseme.errors import ConfigError
-    from polyseme.formats import shipped
+    from polyseme.formats import resolve_model_path
 
     if not all(model.strip() for model in models):
         raise ConfigError("MODEL is empty; give the name of a model or its path")
     by_place: dict[Path, str] = {}
     for model in models:
-        by_place.setdefault(Path(shipped.resolve(model)).resolve(), model)
+        by_place.setdefault(Path(resolve_model_path(model)).resolve(), model)
     return list(by_place.values())
 
 
@@ -91,7 +92,7 @@ def _open(model: str, device: str) -> ModelUnderTest:
 
 
 def _show(step: ReportStep) -> None:
-    done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
+    done = "from an earlier run" if step.stored else f"{step.seconds:,.0f} s"
     typer.echo(
         f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
     )

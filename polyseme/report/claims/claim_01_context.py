@@ -1,4 +1,4 @@
-"""Claim 1: one word, many vectors."""
+"""Claim 1: a word's vector depends on its sentence (contextual vectors, sense separation, self-similarity)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from polyseme.analysis.layers.geometry import GeometrySettings, geometry
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place
 from polyseme.formats.vectors.search import unit
-from polyseme.report.claim import Claim, Findings
+from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.separation import SEPARATION
@@ -24,9 +24,11 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
+    list_words,
     percent,
+    percent_interval,
 )
-from polyseme.report.page.drawing import lines
+from polyseme.report.page.drawing import line_chart
 
 # Two sentences for each of two senses.
 CLASSICS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
@@ -48,34 +50,35 @@ CLASSICS: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     ),
 }
 MEANINGS: dict[str, tuple[str, str]] = {
-    "put": ("in the present", "in the past"),
+    "put": ("present tense", "past tense"),
     "Paris": ("the city", "a person"),
     "bank": ("of a river", "for money"),
     "stick": ("a piece of wood", "to keep to something"),
 }
-MOST_LAYERS = 4  # that a table has room for
-SAME, NEAR = 0.99999, 0.55  # a cosine above which vectors are the same; a separation that random weights do not reach
+MAX_LAYERS = 4  # that the table has room for
+IDENTICAL = 0.99999  # a cosine similarity above which two vectors are the same
+BEYOND_RANDOM = 0.55  # a sense separation that random weights do not reach
 
 
-def measure_classics(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """Cosines of a word's uses within a sense and across, for every layer."""
-    found: Results = {}
+def measure_classics(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Mean cosine similarity of a word's uses within a sense and across senses, for every layer."""
+    results: Results = {}
     for word, senses in CLASSICS.items():
         sentences = [tuple(sentence.split()) for sense in senses for sentence in sense]
-        uses = embed_uses(subject.encoder, [Use(words, find_place(words, word)) for words in sentences])
-        rows = []
-        for layer in range(subject.encoder.num_layers):
+        uses = embed_uses(model.encoder, [Use(words, find_place(words, word)) for words in sentences])
+        results[word] = []
+        for layer in range(model.encoder.num_layers):
             vectors = unit(uses.vectors(layer))
             cosines = {pair: float(vectors[pair[0]] @ vectors[pair[1]]) for pair in combinations(range(4), 2)}
             within = np.mean([cosines[0, 1], cosines[2, 3]])
-            rows.append([float(within), float(np.mean([cosines[pair] for pair in ((0, 2), (0, 3), (1, 2), (1, 3))]))])
-        found[word] = rows
-    return found
+            across = np.mean([cosines[pair] for pair in ((0, 2), (0, 3), (1, 2), (1, 3))])
+            results[word].append([float(within), float(across)])
+    return results
 
 
-def measure_geometry(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """Self-similarity by layer over the sentences that ship with the package."""
-    result = geometry(subject.encoder, bundled_sentences(), GeometrySettings(min_uses=5, seed=sizes.seed))
+def measure_geometry(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Self-similarity of words by layer over the sentences that are bundled with the package."""
+    result = geometry(model.encoder, bundled_sentences(), GeometrySettings(min_uses=5, seed=sizes.seed))
     words = [word for word in result.words if word.word.isalpha()]
     return {
         "sentences": result.sentences,
@@ -87,34 +90,30 @@ def measure_geometry(subject: ModelUnderTest, data: EvaluationData, sizes: Sampl
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when context changes vectors, the static one stays, and senses are set apart."""
+    """The claim holds if the top layer's vectors change with the sentence and separate senses."""
     classics, separation = findings.results.get("classics"), findings.results.get("separation")
     if not classics:
-        return Verdict("not tested here", findings.why_missing("classics"), (findings.rerun(1),))
+        return not_tested(findings, ["classics"], (findings.rerun(1),))
     table = np.array(list(classics.values()))  # (words, layers, within and across)
-    fixed, moved = bool((table[:, 0] > SAME).all()), bool(table.shape[1] > 1 and (table[:, -1, 1] < SAME).all())
-    if table.shape[1] == 1:
-        return Verdict(
-            FAILED,
-            "It has one layer, and that gives a word the same vector in every sentence."
-            if fixed
-            else "It has one layer only, so there is no context-free one to compare with.",
-            (_rule(), *_classic_blocks(classics), findings.rerun(1)),
-        )
-    apart, why = _apart(table, separation)
-    reason = (
-        f"{'Layer 0 gives a word the same vector wherever it stands' if fixed else 'Even layer 0 knows the sentence'}, "
-        f"{'and the layers above do not' if moved else 'and so do the layers above'}. {why}"
-    )
-    held = moved and apart
+    fixed = bool((table[:, 0] > IDENTICAL).all())
+    changes = bool(table.shape[1] > 1 and (table[:, -1, 1] < IDENTICAL).all())
     blocks: list[Block] = [_rule(), *_classic_blocks(classics)]
+    if table.shape[1] == 1:
+        one_layer = "The model has a single layer, and it gives a word the same vector in every sentence."
+        no_baseline = "The model has a single layer, so there is no context-free layer to compare with."
+        return Verdict(FAILED, one_layer if fixed else no_baseline, (*blocks, findings.rerun(1)))
+    separates, separation_text = _separates(table, separation)
+    reason = (
+        f"{'Layer 0 gives a word the same vector in every sentence' if fixed else 'Even layer 0 depends on context'}; "
+        f"the vectors of the top layer {'change' if changes else 'do not change'} with the sentence. {separation_text}"
+    )
     if separation:
         blocks += _separation_blocks(separation)
     else:
-        blocks.append(Paragraph(f"Senses in SemCor were not looked at. {findings.why_missing('separation')}"))
+        blocks.append(Paragraph(f"Sense separation in SemCor was not measured. {findings.why_missing('separation')}"))
     if "geometry" in findings.results:
         blocks += _geometry_blocks(findings.results["geometry"])
-    return Verdict(HELD if held else FAILED, reason, (*blocks, findings.rerun(1)))
+    return Verdict(HELD if changes and separates else FAILED, reason, (*blocks, findings.rerun(1)))
 
 
 CLASSIC = Measurement("classics", measure_classics)
@@ -122,10 +121,9 @@ GEOMETRY = Measurement("geometry", measure_geometry, sizes=("seed",))
 CLAIM = Claim(
     1,
     "A word's vector depends on its sentence",
-    "Older methods (word2vec, GloVe) store one list of numbers for each word: “bank” by the river and “bank” with the "
-    "money share it. A contextual model makes a new one for every sentence, and uses with the same meaning should end "
-    "up "
-    "closer together than uses with different meanings.",
+    "Older methods (word2vec, GloVe) store one vector for each word: “bank” by the river and “bank” with the money "
+    "share it. A contextual model computes a new vector in every sentence. Uses of a word with the same meaning should "
+    "then be more similar than uses with different meanings.",
     (CLASSIC, SEPARATION, GEOMETRY),
     judge,
 )
@@ -133,47 +131,47 @@ CLAIM = Claim(
 
 def _rule() -> PassRule:
     return PassRule(
-        "a word's vectors in the top layer, the last one, differ from sentence to sentence; and in SemCor, texts in "
-        "which people marked what each word means, pairs of uses with the same sense are nearer than pairs with "
-        "different senses: the 95 % interval of the share (the range that luck in the choice of words leaves open) "
-        f"lies above {percent(NEAR)} in the top layer. 50 % is chance; random weights reach about 52 %. Without "
-        "SemCor, the four words below must all agree."
+        "the vectors of a word in the top (last) layer differ from sentence to sentence, and they separate senses. "
+        "Senses are tested in SemCor, text in which people marked the meaning of each word: we compare pairs of uses "
+        "with the same sense and pairs with different senses, and count how often the same-sense pair is more similar. "
+        f"The 95 % confidence interval of this share must lie above {percent(BEYOND_RANDOM)}. (Chance is 50 %; a model "
+        "with random weights reaches about 52 %.) Without SemCor, same-meaning uses must be more similar for all four "
+        "words below."
     )
 
 
-def _apart(table: np.ndarray, separation: Results | None) -> tuple[bool, str]:
-    """Whether senses are set apart, and a sentence on it."""
+def _separates(table: np.ndarray, separation: Results | None) -> tuple[bool, str]:
+    """Whether the top layer separates senses, and a sentence about it."""
     if separation:
         mean, (low, high) = separation["mean"][-1], separation["interval"][-1]
         text = (
-            f"In the top layer, {percent(mean)} of comparisons between a same-sense and a different-sense pair go the "
-            f"right way (95 % interval: {100 * low:.0f} to {percent(high)}; chance is 50 %)."
+            f"In the top layer, the same-sense pair is more similar than the different-sense pair in {percent(mean)} "
+            f"of comparisons ({percent_interval(low, high)}; chance: 50 %)."
         )
-        return low > NEAR, text
-    nearer = int((table[:, -1, 0] > table[:, -1, 1]).sum())
-    text = f"For {nearer} of the four words, uses with one meaning are nearer than across meanings."
-    return nearer == len(table), text
+        return low > BEYOND_RANDOM, text
+    right = int((table[:, -1, 0] > table[:, -1, 1]).sum())
+    return right == len(table), f"For {right} of the four words, uses with the same meaning are more similar."
 
 
 def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
     count = len(next(iter(classics.values())))
-    fixed = count > 1 and all(value > SAME for layers in classics.values() for value in layers[0])
-    shown = list(range(int(fixed), count))
-    shown = shown if len(shown) <= MOST_LAYERS else [shown[0], shown[len(shown) // 2], shown[-1]]
+    fixed = count > 1 and all(value > IDENTICAL for layers in classics.values() for value in layers[0])
+    layers = list(range(int(fixed), count))
+    layers = layers if len(layers) <= MAX_LAYERS else [layers[0], layers[len(layers) // 2], layers[-1]]
     rows = tuple(
-        (word if layer == shown[0] else "", str(layer), *_compared(*layers[layer]))
-        for word, layers in classics.items()
-        for layer in shown
+        (word if layer == layers[0] else "", str(layer), *_cosine_cells(*by_layer[layer]))
+        for word, by_layer in classics.items()
+        for layer in layers
     )
     return [
         Table(
-            ("word", "layer", "one meaning", "two meanings", "gap"),
+            ("word", "layer", "same meaning", "different", "difference"),
             rows,
-            "How alike a word's vectors are, in per cent (100 is the same vector), in two sentences with one meaning "
-            "and in two with two meanings; a gap above zero is the right way."
-            f"{' In layer 0, the spelling, all are the same.' if fixed else ''}",
+            "Mean cosine similarity of a word's vectors in two sentences, with the same meaning and with different "
+            "meanings. A positive difference is what the claim predicts."
+            f"{' Layer 0 (spelling only) is left out: its vectors are always the same.' if fixed else ''}",
         ),
-        Paragraph(_ways(classics)),
+        Paragraph(_directions(classics)),
         ExampleGroups(
             "The sentences",
             tuple(
@@ -188,39 +186,37 @@ def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
     ]
 
 
-def _compared(within: float, across: float) -> tuple[str, str, str]:
-    one, two = round(100 * within), round(100 * across)
-    return str(one), str(two), f"{one - two:+d}".replace("-", "−")
+def _cosine_cells(within: float, across: float) -> tuple[str, str, str]:
+    within, across = round(within, 2), round(across, 2)
+    return f"{within:.2f}", f"{across:.2f}", f"{within - across:+.2f}".replace("-", "−")
 
 
-def _ways(classics: dict[str, Any]) -> str:
-    """For which words the top layer goes the right way, and for which it does not."""
+def _directions(classics: dict[str, Any]) -> str:
+    """For which words the top layer's similarities go the way that the claim predicts, and for which they do not."""
     right = [f"*{word}*" for word, layers in classics.items() if layers[-1][0] > layers[-1][1]]
     wrong = [f"*{word}*" for word, layers in classics.items() if layers[-1][0] <= layers[-1][1]]
     if not wrong:
-        return "In the top layer all the words go the right way: uses with one meaning are more alike than with two."
-    good = f"{_listed(right)} {'go' if len(right) > 1 else 'goes'} the right way, and " if right else ""
+        return "In the top layer, uses with the same meaning are more similar for all four words."
+    if not right:
+        return "In the top layer, uses with the same meaning are not more similar for any of the four words."
     return (
-        f"In the top layer {good}{_listed(wrong)} {'go' if len(wrong) > 1 else 'goes'} the wrong way: uses with two "
-        "meanings are at least as alike as those with one."
+        f"In the top layer, uses with the same meaning are more similar for {list_words(right)}, and not for "
+        f"{list_words(wrong)}."
     )
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def _separation_blocks(separation: Results) -> list[Block]:
     layers = [f"{number}" for number in range(len(separation["mean"]))]
     ranked = sorted(separation["words"], key=lambda row: (-row["area"][-1], row["word"]))
-    chosen = [*ranked[:4], *ranked[-4:]] if len(ranked) > 8 else ranked
-    means, band = ([100 * mean for mean in separation["mean"]], [(100 * a, 100 * b) for a, b in separation["interval"]])
+    shown = [*ranked[:4], *ranked[-4:]] if len(ranked) > 8 else ranked
+    means = [100 * mean for mean in separation["mean"]]
+    band = [(100 * low, 100 * high) for low, high in separation["interval"]]
     return [
         Paragraph("## Senses in SemCor"),
         Figure(
-            lines({"mean, %": means}, layers, "layer", (40, 80), band),
-            f"How often a pair of uses with one sense is nearer than a pair with two, over {len(ranked)} words of one "
-            "spelling (50 % is chance); the band is the 95 % interval.",
+            line_chart({"mean over words, %": means}, layers, "layer", (40, 80), band),
+            "How often a same-sense pair of uses is more similar than a different-sense pair, over "
+            f"{len(ranked)} words (50 % is chance). The band is the 95 % confidence interval.",
         ),
         Table(
             ("word", "uses of each sense", *(f"layer {name}" for name in layers)),
@@ -230,14 +226,12 @@ def _separation_blocks(separation: Results) -> list[Block]:
                     " + ".join(str(n) for n in row["senses"].values()),
                     *(f"{100 * area:.0f}" for area in row["area"]),
                 )
-                for row in chosen
+                for row in shown
             ),
-            "The words that are told apart best, and those that are worst: how many sentences there are of each sense, "
-            "and how often a pair goes the right way, in per cent.",
+            "The words whose senses are separated best and worst, with the number of sentences for each sense. "
+            "Numbers: how often the same-sense pair is more similar, %.",
         ),
-        ExampleGroups(
-            "The word that is told apart best, in two sentences of each sense", _by_sense(separation["examples"])
-        ),
+        ExampleGroups("The best separated word, two sentences of each sense", _by_sense(separation["examples"])),
     ]
 
 
@@ -255,20 +249,19 @@ def _by_sense(examples: list[Results]) -> tuple[tuple[str, tuple[tuple[tuple[str
 def _geometry_blocks(found: Results) -> list[Block]:
     layers = [str(number) for number in range(len(found["layers"]))]
     series = {
-        "the same word in two sentences, %": [100 * row[0] for row in found["layers"]],
-        "two random words, %": [100 * row[1] for row in found["layers"]],
+        "the same word in two sentences": [row[0] for row in found["layers"]],
+        "two random words": [row[1] for row in found["layers"]],
     }
-    most, least = (
-        ", ".join(f"*{word}* {percent(value)}" for word, _, value in found[which]) for which in ("most", "least")
-    )
+    most, least = (", ".join(f"*{word}* {value:.2f}" for word, _, value in found[which]) for which in ("most", "least"))
     return [
         Paragraph("## How much the sentence changes a vector"),
         Figure(
-            lines(series, layers, "layer", (min(0.0, *map(min, series.values())), 100.0)),
-            f"How alike they are on average, over {found['uses']:,} uses in the {found['sentences']} sentences that "
-            "ship with polyseme.",
+            line_chart(series, layers, "layer", (min(0.0, *map(min, series.values())), 1.0)),
+            f"Mean cosine similarity over {found['uses']:,} uses of words in the {found['sentences']} sentences that "
+            "are bundled with polyseme.",
         ),
         Paragraph(
-            f"Words whose vectors change most in the top layer, with how alike their uses are: {most}. Least: {least}."
+            "Words whose vectors change most between sentences in the top layer, with the mean cosine similarity of "
+            f"their uses: {most}. Words that change least: {least}."
         ),
     ]

@@ -1,4 +1,4 @@
-"""Claim 3: no word is out of vocabulary."""
+"""Claim 3: no word is out of vocabulary (OOV), since a character-based model embeds any spelling."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.language_model import WIKITEXT
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.page.content import FAILED, HELD, Block, Command, Figure, PassRule, Table, Verdict
-from polyseme.report.page.drawing import Bar, bars
+from polyseme.report.page.content import FAILED, HELD, Block, Command, Figure, PassRule, Table, Verdict, percent
+from polyseme.report.page.drawing import Bar, bar_chart
 from polyseme.text.corpus import open_text
 
-KINDS = {"forms": "inflections", "misspellings": "misspellings"}
+KINDS = {"forms": "word forms", "misspellings": "misspellings"}
+OWN, TEXT = "model", "wikitext"
+WORD_LISTS = {OWN: "the model's own word list", TEXT: "WikiText-103's validation text"}
 ENOUGH = 0.5
 SHOWN = 5
 
 
-def measure_unseen(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """Words made by rule, and whether the word that they were made of is among the ten nearest."""
-    words, source = _words(subject, data)
-    settings = SpellingSettings(count=sizes.misspelt, seed=sizes.seed)
-    result = spelling(subject.encoder, words, settings=settings)
+def measure_unseen(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Derived words (word forms, misspellings), and whether their base word is among the ten nearest words."""
+    words, source = _word_list(model, data)
+    result = spelling(model.encoder, words, settings=SpellingSettings(count=sizes.misspelt, seed=sizes.seed))
     return {
         "among": result.among,
         "words": source,
@@ -44,16 +45,14 @@ def measure_unseen(subject: ModelUnderTest, data: EvaluationData, sizes: SampleS
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when most made words are traced back."""
+    """The claim holds if most derived words are close to the word they come from."""
     found = findings.results.get("unseen")
     if not found:
         return not_tested(findings, ["unseen"], (findings.rerun(3),))
-    plain = [score for score in found["scores"] if score["metric"] == "cosine"]
-    reason = " ".join(
-        f"Of {score['count']} {KINDS[score['kind']]}, {100 * score['share']:.0f} % lead back to their word."
-        for score in plain
-    )
-    held = all(score["interval"][0] > ENOUGH for score in plain)
+    by_cosine = [score for score in found["scores"] if score["metric"] == "cosine"]
+    parts = [f"{percent(score['share'])} of {score['count']} {KINDS[score['kind']]}" for score in by_cosine]
+    reason = f"The base word is among the {found['nearest']} nearest words for {' and '.join(parts)}."
+    held = all(score["interval"][0] > ENOUGH for score in by_cosine)
     rows = [
         Bar(
             f"{KINDS[score['kind']]}{'' if score['metric'] == 'cosine' else ', whitened'}",
@@ -65,59 +64,56 @@ def judge(findings: Findings) -> Verdict:
     ]
     blocks: list[Block] = [
         PassRule(
-            f"for inflections and for misspellings alike, the word they were made of is among the {found['nearest']} "
-            f"nearest of {found['among']:,} common words in more than half the cases (lower end of the 95 % "
-            "interval), by "
-            "plain cosine of layer 0."
+            f"for word forms and for misspellings, the base word is among the {found['nearest']} nearest of "
+            f"{found['among']:,} frequent words in more than half of the cases (lower end of the 95 % confidence "
+            "interval), by cosine similarity in layer 0."
         ),
         Figure(
-            bars(rows, 100, " %", 50),
-            f"Shares traced back, with 95 % intervals, among {found['words']}. *Whitened*: after every direction of "
-            "the "
-            "vectors was given the same weight.",
+            bar_chart(rows, 100, " %", 50),
+            "How often the base word is found, with 95 % confidence intervals, among the most frequent words of "
+            f"{WORD_LISTS[found['words']]}. *Whitened*: with the vectors rescaled so that all directions have the same "
+            "variance.",
         ),
+        *map(_table, by_cosine),
     ]
-    blocks += [_table(score) for score in plain]
-    again = findings.rerun(3)
+    rerun = findings.rerun(3)
     if found["words"] == OWN:
-        limit = f" --count {max(score['count'] for score in plain)}"
-        again = Command(f"polyseme spelling {findings.model}{limit}")
-    return Verdict(HELD if held else FAILED, reason, (*blocks, again))
+        rerun = Command(f"polyseme spelling {findings.model} --count {max(score['count'] for score in by_cosine)}")
+    return Verdict(HELD if held else FAILED, reason, (*blocks, rerun))
 
 
 UNSEEN = Measurement("unseen", measure_unseen, sizes=("misspelt", "seed"), head=True, uses=(WIKITEXT,))
 CLAIM = Claim(
     3,
     "No word is out of vocabulary",
-    "A table of word vectors is silent about a word that is not in it. This kind of model reads letters, so it has "
-    "numbers for "
-    "any word, even one that nobody ever wrote. Do they make sense? Here new words are made by rule, as *haziness* or "
-    "*hazuy* "
-    "are made of *hazy*, and the word they came from should be nearby.",
+    "A table of word vectors has nothing for a word that is not in it. This kind of model reads letters, so it "
+    "computes a vector for any word, even for one that it has never seen. Are these vectors any good? We derive new "
+    "words by rule, such as *haziness* (a word form) or *hazuy* (a misspelling) from *hazy*, and look for the base "
+    "word among their nearest neighbours.",
     (UNSEEN,),
     judge,
-    hint="Every word gets a vector that makes sense, also a new or a misspelt one.",
+    hint="New and misspelled words get useful vectors, too.",
 )
-OWN = "the commonest words that the model itself lists"
 
 
-def _words(subject: ModelUnderTest, data: EvaluationData) -> tuple[list[str], str]:
-    """The model's own words, the commonest first; of a model that has no list, those of WikiText's valid set."""
+def _word_list(model: ModelUnderTest, data: EvaluationData) -> tuple[list[str], str]:
+    """The model's own words, most frequent first, or those of WikiText if the model has no list."""
     try:
-        return known_words(subject.place, subject.encoder), OWN
+        return known_words(model.path, model.encoder), OWN
     except PolysemeError:
         with open_text(data[WIKITEXT]) as lines:
             counts = Counter(word for line in lines for word in line.split())
-        words = [word for word, _ in counts.most_common() if word.isalpha()]
-        return words, "the commonest words of WikiText-103's valid set"
+        return [word for word, _ in counts.most_common() if word.isalpha()], TEXT
 
 
 def _example(answer: SpellingAnswer) -> list[object]:
     return [answer.made.word, answer.made.base, list(answer.nearest[:4]), answer.rank]
 
 
-def _table(score: dict) -> Table:
+def _table(score: Results) -> Table:
     rows = tuple((made, base, ", ".join(nearest), str(rank)) for made, base, nearest, rank in score["examples"])
     return Table(
-        ("made", "of", "nearest", "place of the right one"), rows, f"The first {len(rows)} {KINDS[score['kind']]}."
+        ("derived", "base word", "nearest words", "rank of the base word"),
+        rows,
+        f"The first {len(rows)} {KINDS[score['kind']]}.",
     )

@@ -1,11 +1,10 @@
-"""Claim 5: the mix of all layers."""
+"""Claim 5: a learned mix of all layers (scalar mix) beats the top layer."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from polyseme.report.claim import Claim, Findings, not_tested
-from polyseme.report.measure.task_results import BASE, MIXED, TASKS, difference, mean, shown, title
+from polyseme.report.measure.measurement import Results
+from polyseme.report.measure.task_results import BASE, MIXED, TASKS, difference, mean, mean_and_deviation, task_title
 from polyseme.report.page.content import (
     FAILED,
     HELD,
@@ -14,87 +13,79 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
-    capital,
+    capitalize_first,
 )
 
+TOP = "layer-2"
 ROWS = {
     BASE: "without this model",
-    "layer-0": "its layer 0 (spelling)",
-    "layer-1": "its layer 1",
-    "layer-2": "its layer 2, the top",
+    "layer-0": "layer 0 (spelling)",
+    "layer-1": "layer 1",
+    TOP: "layer 2 (the top layer)",
     "average": "all layers, equal weights",
-    MIXED: "all layers, learnt weights",
-    "gamma-1": "learnt weights, γ fixed at 1",
-    "layer-norm": "learnt weights, layers normed",
-    "output": "learnt weights, at the output",
-    "both": "learnt weights, at both ends",
+    MIXED: "all layers, learned weights",
+    "gamma-1": "learned weights, γ fixed at 1",
+    "layer-norm": "learned weights, with layer normalisation",
+    "output": "learned weights, at the task model's output",
+    "both": "learned weights, at its input and output",
 }
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when the learnt mix beats the top layer."""
+    """The claim holds if the learned mix beats the top layer in some task and loses in none."""
     tasks = findings.results.get(TASKS)
     if not tasks:
         return not_tested(findings, [TASKS], findings.task_command())
     pairs = {
-        task: (rows[MIXED], rows["layer-2"])
-        for task, rows in tasks["scores"].items()
-        if rows.get(MIXED) and rows.get("layer-2")
+        task: (rows[MIXED], rows[TOP]) for task, rows in tasks["scores"].items() if rows.get(MIXED) and rows.get(TOP)
     }
     if not pairs:
-        reason = "The stored results hold no fits with the top layer of this model."
+        reason = "The file of task results has no fits with the top layer of this model."
         return Verdict(UNTESTED, reason, findings.task_command())
     gains = {task: difference(*pair) for task, pair in pairs.items()}
     wins = [task for task, (gain, error) in gains.items() if gain > 2 * error]
     losses = [task for task, (gain, error) in gains.items() if gain < -2 * error]
-    reason = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for task, (gain, _) in gains.items())
-    rule = PassRule(
-        "the learnt mix of all layers scores higher than the top layer alone by more than twice the standard error "
-        "over "
-        "seeds in at least one task, and lower by as much in none."
+    reason = "Learned mix minus top layer: " + "; ".join(
+        f"{task_title(task)} {gain:+.1f} points" for task, (gain, _) in gains.items()
     )
-    blocks = (rule, *_mix_blocks(tasks["scores"], list(pairs)), *_liked(tasks["mixes"]), *findings.task_command())
-    return Verdict(HELD if wins and not losses else FAILED, reason, blocks)
+    rule = PassRule(
+        "the learned mix of all layers scores higher than the top layer alone, by more than two standard errors over "
+        "random seeds, in at least one task, and lower by as much in none."
+    )
+    blocks = (rule, _score_table(tasks["scores"], list(pairs)), *_mix_table(tasks["mixes"]), *findings.task_command())
+    return Verdict(HELD if wins and not losses else FAILED, f"{reason}.", blocks)
 
 
 CLAIM = Claim(
     5,
-    "Mixing all layers beats the top one",
-    "ELMo does not hand over its top layer but a mix of all of them: γ · (s₀ · spelling + s₁ · layer 1 + s₂ · layer "
-    "2). Each task "
-    "learns for itself how much of each layer it likes (s) and how loud the whole should be (γ).",
+    "A mix of all layers beats the top layer",
+    "ELMo's paper recommends not the top layer but a mix of all layers: γ · (s₀ · layer 0 + s₁ · layer 1 + s₂ · layer "
+    "2). Each task learns its own layer weights s and its own scale γ.",
     (),
     judge,
-    hint="The top layer is the last one; a mix takes a bit of each.",
+    hint="The top layer is the last one; a mix is a weighted sum of all layers.",
 )
 
 
-def _mix_blocks(scores: dict[str, Any], tasks: list[str]) -> list[Block]:
-    table = Table(
-        ("", *map(title, tasks)),
+def _score_table(scores: dict[str, dict[str, list[float]]], tasks: list[str]) -> Table:
+    return Table(
+        ("vectors used", *(capitalize_first(task_title(task)) for task in tasks)),
         tuple(
-            (name, *(shown(scores[task].get(row)) for task in tasks))
+            (name, *(mean_and_deviation(scores[task].get(row)) for task in tasks))
             for row, name in ROWS.items()
             if any(scores[task].get(row) for task in tasks)
         ),
-        "Mean ± deviation over seeds: what layers, γ and layer norm are worth.",
+        "Test scores, mean ± standard deviation over random seeds.",
     )
-    return [table]
 
 
-def _liked(mixes: dict[str, Any]) -> list[Block]:
+def _mix_table(mixes: dict[str, list[Results]]) -> list[Block]:
     rows = []
     for task, found in mixes.items():
-        weights = [mean(list(each)) for each in zip(*(mix["weights"] for mix in found), strict=True)]
+        weights = [mean(list(each)) for each in zip(*(mix["weights"] for mix in found), strict=False)]
         gamma = mean([mix["gamma"] for mix in found])
-        rows.append((title(task), *(f"{weight:.2f}" for weight in weights), f"{gamma:.2f}"))
-    if not rows:
+        rows.append((task_title(task), *(f"{weight:.2f}" for weight in weights), f"{gamma:.2f}"))
+    if len({*map(len, rows)}) != 1:  # nothing to show, or mixes of different numbers of layers
         return []
-    count = max(map(len, rows)) - 2
-    return [
-        Table(
-            ("task", *(f"s{number}" for number in range(count)), "γ"),
-            tuple(rows),
-            "What s and γ became, means over seeds.",
-        )
-    ]
+    columns = ("task", *(f"s{number}" for number in range(len(rows[0]) - 2)), "γ")
+    return [Table(columns, tuple(rows), "Learned layer weights s and scale γ, means over random seeds.")]

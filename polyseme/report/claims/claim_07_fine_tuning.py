@@ -1,4 +1,4 @@
-"""Claim 7: freezing against fine-tuning, and a language model tuned on text of a domain."""
+"""Claim 7: fine-tuning beats freezing, in tasks and for the language model on text of a domain."""
 
 from __future__ import annotations
 
@@ -8,28 +8,17 @@ from pathlib import Path
 from polyseme.errors import ConfigError
 from polyseme.report.claim import Claim, Findings
 from polyseme.report.measure.measurement import Results
-from polyseme.report.measure.task_results import MIXED, TASKS, TUNED, difference, shown, title
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    UNTESTED,
-    Block,
-    Command,
-    Paragraph,
-    PassRule,
-    Table,
-    Verdict,
-    capital,
-)
+from polyseme.report.measure.task_results import MIXED, TASKS, TUNED, difference, mean_and_deviation, task_title
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, Command, Paragraph, PassRule, Table, Verdict
 
 FROZEN = {"fine-tuned": "bert-weighted-sum-all", "elmo-fine-tuned": MIXED}
-ENOUGH = 0.95  # of the perplexity before, which it must fall below
+ENOUGH = 0.95  # the perplexity after tuning must be below this share of the perplexity before
 
-Finding = tuple[bool, str, list[Block]]  # whether it held, why, and what is shown
+HalfVerdict = tuple[bool, str, list[Block]]  # whether one half of the claim holds, why, and what is shown
 
 
 def read_tuning(path: Path) -> Results:
-    """Perplexities before and after `polyseme train --from`, by text, out of the ``training.json`` that it left."""
+    """Perplexities before and after `polyseme train --from`, by text, from the model's ``training.json``."""
     try:
         evaluations = json.loads((path / "training.json").read_text("utf-8"))["evaluations"]
         ends: dict[str, list[float]] = {}
@@ -40,45 +29,45 @@ def read_tuning(path: Path) -> Results:
             elif text in ends:
                 ends[text] = [ends[text][0], both]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError("This model does not say how it was trained.") from error
+        raise ConfigError("This model comes without a record of its training (training.json).") from error
     found = {text: both for text, both in ends.items() if len(both) == 2}
     if not found:
-        raise ConfigError("This model was not tuned from another one (polyseme train --from).")
+        raise ConfigError("This model was not tuned from another model (polyseme train --from).")
     return found
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when fine-tuning helps in whichever way could be tested."""
-    held, said, blocks = [], [], []
-    for outcome in (_tasks(findings), _domain(findings)):
-        if outcome:
-            held.append(outcome[0])
-            said.append(outcome[1])
-            blocks += outcome[2]
-    if not held:
-        reason = findings.why_missing(TASKS) or "The stored results hold no fits in which this model was fine-tuned."
+    """The claim holds if fine-tuning helps in every way that could be tested."""
+    halves = [half for half in (_judge_tasks(findings), _judge_domain(findings)) if half]
+    if not halves:
+        reason = (
+            findings.why_missing(TASKS) or "The file of task results has no fits in which this model is fine-tuned."
+        )
         return Verdict(UNTESTED, f"{reason} {findings.why_missing(TUNED)}".strip(), findings.task_command())
     rule = PassRule(
-        "in fitted tasks the fine-tuned model scores higher than the frozen one by more than twice the standard error "
-        "over "
-        "seeds in at least one, and lower by as much in none; and a model that was tuned on text of a domain is less "
-        "surprised by unseen text of it, its perplexity falling by 5 % or more. What was not tried does not count."
+        "in fitted tasks, the fine-tuned model scores higher than the frozen one by more than two standard errors over "
+        "random seeds in at least one task, and lower by as much in none; and tuning the language model on text of a "
+        "domain lowers its perplexity on unseen text of that domain by at least 5 %. A half that was not tested does "
+        "not count."
     )
-    return Verdict(HELD if all(held) else FAILED, " ".join(said), (rule, *blocks))
+    reason = " ".join(text for _, text, _ in halves)
+    blocks = [block for _, _, shown in halves for block in shown]
+    return Verdict(HELD if all(held for held, _, _ in halves) else FAILED, reason, (rule, *blocks))
 
 
 CLAIM = Claim(
     7,
     "Fine-tuning beats freezing",
-    "The model can be left as it is while a task learns on top of it (frozen), or be changed along with the task "
-    "(fine-tuned). It can also go on reading, in the field that it is to be used in, before anybody gives it a task.",
+    "The model can stay unchanged while a task learns on top of it (frozen), or it can be trained along with the task "
+    "(fine-tuned). Its language model can also be trained further on text of the field where it will be used, before "
+    "it gets any task.",
     (),
     judge,
-    hint="Fine-tuned, the model goes on learning along with its task; frozen, it stays as it is.",
+    hint="A fine-tuned model is trained along with its task; a frozen one stays unchanged.",
 )
 
 
-def _tasks(findings: Findings) -> Finding | None:
+def _judge_tasks(findings: Findings) -> HalfVerdict | None:
     scores = findings.results.get(TASKS, {}).get("scores", {})
     pairs = {
         (task, tuned): (rows[tuned], rows[frozen])
@@ -91,27 +80,36 @@ def _tasks(findings: Findings) -> Finding | None:
     gains = {key: difference(*pair) for key, pair in pairs.items()}
     wins = [key for key, (gain, error) in gains.items() if gain > 2 * error]
     losses = [key for key, (gain, error) in gains.items() if gain < -2 * error]
-    reason = " ".join(f"{capital(title(task))}: {gain:+.1f} points." for (task, _), (gain, _) in gains.items())
+    parts = [f"{task_title(task)} {gain:+.1f} points" for (task, _), (gain, _) in gains.items()]
     table = Table(
         ("task", "frozen", "fine-tuned", "difference"),
         tuple(
-            (title(task), shown(pairs[task, tuned][1]), shown(pairs[task, tuned][0]), f"{gain:+.1f}")
+            (
+                task_title(task),
+                mean_and_deviation(pairs[task, tuned][1]),
+                mean_and_deviation(pairs[task, tuned][0]),
+                f"{gain:+.1f}",
+            )
             for (task, tuned), (gain, _) in gains.items()
         ),
-        "Mean ± deviation over seeds.",
+        "Test scores, mean ± standard deviation over random seeds.",
     )
+    reason = f"Fine-tuned minus frozen: {'; '.join(parts)}."
     return bool(wins) and not losses, reason, [table, *findings.task_command()]
 
 
-def _domain(findings: Findings) -> Finding | None:
-    """Of this model if it was tuned from another; else of one that was tuned from it, for which tasks were fitted."""
+def _judge_domain(findings: Findings) -> HalfVerdict | None:
+    """Perplexity before and after tuning: of this model if it is tuned, or of a model tuned from it."""
     tasks = findings.results.get(TASKS, {})
     own = findings.results.get(TUNED)
     found = own or tasks.get("perplexities")
     if not found:
         return None
     before, after = found.get("held-out", next(iter(found.values())))
-    reason = f"Tuned on its domain, the perplexity of unseen text there went from {before:,.1f} to {after:,.1f}."
+    reason = (
+        f"After tuning on text of a domain, the perplexity of unseen text of that domain went from {before:,.1f} to "
+        f"{after:,.1f}."
+    )
     perplexities = Table(
         ("text", "before", "after", "change"),
         tuple(
@@ -123,20 +121,28 @@ def _domain(findings: Findings) -> Finding | None:
             )
             for text, ends in found.items()
         ),
-        "Perplexity, a sentence at a time, before and after; read from the model's training.json.",
+        "Perplexity, one sentence at a time, before and after tuning, from the model's training.json. Lower is better.",
     )
     tuned, first = (findings.model, "MODEL") if own else ("TUNED", findings.model)
-    again = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL", "")
-    blocks = [perplexities, Paragraph("Measured when the model was tuned; made with:"), again]
+    command = Command(f"polyseme train DOMAIN -o {tuned} --from {first} --also-evaluate GENERAL", "")
+    blocks = [perplexities, Paragraph("This was measured when the model was tuned, with:"), command]
     return after < ENOUGH * before, reason, [*blocks, *([] if own else _tuned_scores(tasks["scores"]))]
 
 
 def _tuned_scores(scores: dict[str, dict[str, list[float]]]) -> list[Block]:
-    """What the tasks gained by it; verdict, not judged."""
+    """Task scores before and after tuning the language model; shown, but not part of the rule."""
     pairs = {task: (rows[MIXED], rows[TUNED]) for task, rows in scores.items() if rows.get(MIXED) and rows.get(TUNED)}
     rows = tuple(
-        (title(task), shown(before), shown(after), f"{difference(after, before)[0]:+.1f}")
+        (
+            task_title(task),
+            mean_and_deviation(before),
+            mean_and_deviation(after),
+            f"{difference(after, before)[0]:+.1f}",
+        )
         for task, (before, after) in pairs.items()
     )
-    caption = "Tasks on top of the model before and after it went on reading; mean ± deviation over seeds."
+    caption = (
+        "Test scores of tasks on top of the language model before and after its tuning, mean ± standard deviation over "
+        "random seeds. They are not part of the rule."
+    )
     return [Table(("task", "before", "after", "difference"), rows, caption)] if rows else []

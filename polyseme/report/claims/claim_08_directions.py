@@ -1,13 +1,14 @@
-"""Claim 8: forward, backward, both."""
+"""Claim 8: both reading directions matter (forward and backward LSTM)."""
 
 from __future__ import annotations
 
 from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.grammar import GRAMMAR
 from polyseme.report.measure.language_model import GAPS
+from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.probing import BACKWARD, BOTH, FORWARD, HALF
-from polyseme.report.measure.statistics import SURE
+from polyseme.report.measure.statistics import SIGNIFICANCE
 from polyseme.report.page.content import (
     FAILED,
     HELD,
@@ -19,122 +20,129 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
-    capital,
+    capitalize_first,
+    percent,
 )
-from polyseme.report.page.drawing import Bar, bars
+from polyseme.report.page.drawing import Bar, bar_chart
 
-NAMED = {
+LABELS = {
     FORWARD: "left to right",
     BACKWARD: "right to left",
-    HALF: "both, half the numbers",
+    HALF: "both, half the size",
     BOTH: "both",
 }
-Test = tuple[str, dict[str, float], bool]  # what was asked, shares by view, whether both is surely best
+DirectionTest = tuple[str, dict[str, float], bool]  # its name, scores by view, whether both is significantly best
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when both beat either alone, with no more numbers than one of them has."""
+    """The claim holds if both directions beat either one alone at the same vector size."""
     tests = _tests(findings)
     gaps = findings.results.get("gaps")
     if not tests and not gaps:
         if "grammar" in findings.results or "names" in findings.results:
-            return Verdict(UNTESTED, "This model does not read in two separate directions.", (findings.rerun(8),))
+            reason = "This model does not read in two separate directions."
+            return Verdict(UNTESTED, reason, (findings.rerun(8),))
         return not_tested(findings, ["grammar", "names", "gaps"], (findings.rerun(8),))
-    good = [name for name, _, sure in tests if sure]
-    said = [
-        f"Both directions together beat either alone, with as many numbers, in {len(good)} of {len(tests)} probes"
-        f"{': ' + ', '.join(good) if good else ''}."
-        if tests
-        else ""
-    ]
-    if gaps:
-        said.append(
-            f"Filling gaps, both are right at once in {100 * gaps['first']['both']:.0f} %, forward alone in "
-            f"{100 * gaps['first']['forward']:.0f}, backward alone in {100 * gaps['first']['backward']:.0f}."
-        )
-    filled = gaps and all(gaps["p"][way] < SURE and gaps["first"]["both"] > gaps["first"][way] for way in gaps["p"])
-    held = len(good) * 2 > len(tests) and context_helps(findings) if tests else bool(filled)
+    wins = [name for name, _, significant in tests if significant]
+    reasons = []
     if tests and not context_helps(findings):
-        said.insert(0, "Reading the sentence does not help this model at parts of speech, in whichever direction.")
+        reasons.append("At parts of speech, context does not help this model in either direction.")
+    if tests:
+        reasons.append(
+            "At the same vector size, both directions together are significantly better than either one alone in "
+            f"{len(wins)} of {len(tests)} probes{': ' + ', '.join(wins) if wins else ''}."
+        )
+    if gaps:
+        first = gaps["first"]
+        reasons.append(
+            f"Gap filling, first prediction correct: {percent(first['both'])} with both directions, "
+            f"{percent(first['forward'])} with the forward one, {percent(first['backward'])} with the backward one."
+        )
+    held = len(wins) * 2 > len(tests) and context_helps(findings) if tests else bool(gaps) and _both_fill_better(gaps)
     blocks: list[Block] = [
         PassRule(
-            "in most of the probes, half the numbers of both directions, so as many as one direction has, beat each "
-            f"direction alone beyond luck (sign test with p below {SURE:g}, for names the 95 % interval), and the "
-            "sentence helps at all. Where only gaps could be tried: both beat each alone in them."
-        )
+            "in most of the probes, half of the numbers of both directions (as many as one direction has) are "
+            f"significantly better than each direction alone (exact sign test, p < {SIGNIFICANCE:g}; for names, a 95 % "
+            "bootstrap interval of the difference that excludes 0), and context helps at parts of speech. If only gap "
+            "filling can be tested: both directions are significantly better at it than each one alone."
+        ),
+        *map(_figure, tests),
+        *(_gap_blocks(gaps) if gaps else [Paragraph(findings.why_missing("gaps"))]),
     ]
-    blocks += [_figure(test) for test in tests]
-    blocks += _gap_blocks(gaps) if gaps else [Paragraph(findings.why_missing("gaps"))]
-    return Verdict(HELD if held else FAILED, " ".join(filter(None, said)), (*blocks, findings.rerun(8)))
+    return Verdict(HELD if held else FAILED, " ".join(reasons), (*blocks, findings.rerun(8)))
 
 
 CLAIM = Claim(
     8,
-    "Both directions count",
-    "One half of the model reads from left to right, the other from right to left, and their numbers are laid side by "
-    "side. A word's meaning may hang on what comes after it as much as on what came before.",
+    "Both reading directions matter",
+    "One half of the model reads the sentence from left to right, the other half from right to left, and a word's "
+    "vector joins the two. What comes after a word may matter for its meaning as much as what comes before it.",
     (GRAMMAR, NAMES, GAPS),
     judge,
-    hint="It reads from left to right and from right to left.",
+    hint="The model reads from left to right and from right to left.",
 )
 
 
 def context_helps(findings: Findings) -> bool:
-    """Whether a layer that reads the sentence surely beats layer 0 at parts of speech, where that was asked."""
+    """Whether a layer above 0 is significantly better than layer 0 at parts of speech; true if not measured."""
     part = findings.results.get("grammar", {}).get("upos")
     if not part:
         return True
-    layers = [name for name in part["accuracy"] if name.isdigit() and name != "0"]
-    return any(part["accuracy"][n] > part["accuracy"]["0"] and part["p"][f"0 {n}"] < SURE for n in layers)
+    scores, p = part["accuracy"], part["p"]
+    layers = [name for name in scores if name.isdigit() and name != "0"]
+    return any(scores[layer] > scores["0"] and p[f"0 {layer}"] < SIGNIFICANCE for layer in layers)
 
 
-def _tests(findings: Findings) -> list[Test]:
-    tests: list[Test] = []
+def _both_fill_better(gaps: Results) -> bool:
+    first, p = gaps["first"], gaps["p"]
+    return all(p[direction] < SIGNIFICANCE and first["both"] > first[direction] for direction in p)
+
+
+def _tests(findings: Findings) -> list[DirectionTest]:
+    tests: list[DirectionTest] = []
     grammar, names = findings.results.get("grammar"), findings.results.get("names")
-    for column, name in (("upos", "parts of speech"), ("deprel", "roles in the sentence")):
+    for column, name in (("upos", "parts of speech"), ("deprel", "grammatical roles")):
         if grammar and BOTH in grammar[column]["accuracy"]:
-            shares, p = grammar[column]["accuracy"], grammar[column]["p"]
-            sure = all(shares[HALF] > shares[way] and p[f"{way} {HALF}"] < SURE for way in (FORWARD, BACKWARD))
-            tests.append((name, shares, sure))
+            scores, p = grammar[column]["accuracy"], grammar[column]["p"]
+            significant = all(
+                scores[HALF] > scores[way] and p[f"{way} {HALF}"] < SIGNIFICANCE for way in (FORWARD, BACKWARD)
+            )
+            tests.append((name, scores, significant))
     if names and BOTH in names["f1"]:
-        sure = all(names["difference"][f"{way} {HALF}"][1] < 0 for way in (FORWARD, BACKWARD))
-        tests.append(("names (F1)", names["f1"], sure))
+        significant = all(names["difference"][f"{way} {HALF}"][1] < 0 for way in (FORWARD, BACKWARD))
+        tests.append(("names (F1)", names["f1"], significant))
     return tests
 
 
-def _figure(test: Test) -> Figure:
-    name, shares, sure = test
-    rows = [Bar(label, 100 * shares[view], colour=0 if view in (BOTH, HALF) else 4) for view, label in NAMED.items()]
-    beyond = "beyond luck" if sure else "not beyond luck"
+def _figure(test: DirectionTest) -> Figure:
+    name, scores, significant = test
+    rows = [Bar(label, 100 * scores[view], colour=0 if view in (BOTH, HALF) else 4) for view, label in LABELS.items()]
     return Figure(
-        bars(rows, 100, " %"),
-        f"{capital(name)}, by a linear probe on the layers above the spelling; {beyond}.",
+        bar_chart(rows, 100, " %"),
+        f"{capitalize_first(name)}: linear probe on the layers above layer 0. At the same size, both directions are "
+        f"{'' if significant else 'not '}significantly better than each one alone.",
     )
 
 
-def _gap_blocks(gaps: dict) -> list[Block]:
+def _gap_blocks(gaps: Results) -> list[Block]:
+    sides = {FORWARD: "the words before it", BACKWARD: "the words after it", BOTH: "both sides"}
     rows = tuple(
-        (label, f"{100 * gaps['first'][way]:.1f}", f"{gaps['reciprocal'][way]:.3f}")
-        for way, label in (
-            (FORWARD, "from the left side"),
-            (BACKWARD, "from the right side"),
-            (BOTH, "from both sides"),
-        )
+        (label, f"{100 * gaps['first'][way]:.1f}", f"{gaps['reciprocal'][way]:.3f}") for way, label in sides.items()
     )
-    quotes = tuple(
+    examples = tuple(
         (
             tuple(each["words"]),
             each["place"],
-            "; ".join(f"{way}: {', '.join(said)}" for way, said in each["said"].items()),
+            "; ".join(f"{way}: {', '.join(words)}" for way, words in each["said"].items()),
         )
         for each in gaps["examples"]
     )
     return [
-        Paragraph("## A word for a gap"),
+        Paragraph("## Filling a gap"),
         Table(
-            ("", "right at once, %", "mean 1/rank"),
+            ("the model sees", "first prediction correct, %", "mean reciprocal rank"),
             rows,
-            f"{gaps['gaps']} words left out of the bundled sentences, one a sentence.",
+            f"{gaps['gaps']} gaps, one in each of as many sentences that are bundled with polyseme.",
         ),
-        *([ExampleSentences("What it puts there", quotes)] if quotes else []),
+        *([ExampleSentences("The first three predictions for the highlighted word", examples)] if examples else []),
     ]

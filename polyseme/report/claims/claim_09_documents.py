@@ -1,4 +1,4 @@
-"""Claim 9: a document read as one, or sentence by sentence."""
+"""Claim 9: a document is understood better as a whole (LSTM state carried over) than sentence by sentence."""
 
 from __future__ import annotations
 
@@ -10,96 +10,107 @@ import numpy as np
 
 from polyseme.errors import ConfigError, FormatError
 from polyseme.report.claim import Claim, Findings, not_tested
-from polyseme.report.measure.grammar import usual_share
+from polyseme.report.measure.grammar import TEST, TRAIN, majority_accuracy
 from polyseme.report.measure.language_model import PERPLEXITY
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.probing import EmbeddedWords, Labels, embed_words, fit_and_answer, gather, right
-from polyseme.report.measure.statistics import SURE, sign_test
+from polyseme.report.measure.probing import (
+    EmbeddedWords,
+    WordLabels,
+    embed_words,
+    fit_and_predict,
+    gather,
+    is_correct,
+    one_layer,
+)
+from polyseme.report.measure.statistics import SIGNIFICANCE, sign_test
 from polyseme.report.page.content import FAILED, HELD, Block, Figure, Paragraph, PassRule, Table, Verdict
-from polyseme.report.page.drawing import Bar, bars
+from polyseme.report.page.drawing import Bar, bar_chart
 from polyseme.text.conll import CONLLU
 from polyseme.text.corpus import open_text
 
-TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
-COLUMNS = {"upos": "parts of speech", "deprel": "roles"}  # what a word is, and what it does in the sentence
-Row = tuple[str, str, str]  # a word, its part of speech, its role
+COLUMNS = {"upos": "parts of speech", "deprel": "grammatical roles"}
+LabelledWord = tuple[str, str, str]  # a word, its part of speech, its grammatical role
+Documents = list[list[list[LabelledWord]]]
 
 
-def measure_documents(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """A probe on the top layer, learnt and measured with state carried through documents, and without."""
-    elmo = subject.elmo
+def measure_documents(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Probe accuracy on the top layer with LSTM state carried through documents, and with single sentences."""
+    elmo = model.elmo
     if elmo.num_layers < 2:
         raise ConfigError("This model has no layer that reads a sentence.")
-    train, test = (_some(_documents(data[name]), sizes.tagged) for name in (TRAIN, TEST))
-    found: Results = {"documents": len(test), "sentences": sum(map(len, test))}
-    sides: dict[str, list[EmbeddedWords]] = {"alone": [], "carried": []}
+    train, test = (_sample(_read_documents(data[name]), sizes.tagged) for name in (TRAIN, TEST))
+    results: Results = {"documents": len(test), "sentences": sum(map(len, test))}
+    embedded: dict[str, list[EmbeddedWords]] = {"alone": [], "carried": []}
     for part in (train, test):
-        sentences = [[word for word, _, _ in sentence] for document in part for sentence in document]
-        sides["alone"].append(embed_words(elmo, sentences))
-        running = elmo.embed_documents([[[row[0] for row in each] for each in document] for document in part])
-        sides["carried"].append(gather(elmo, sentences, chain.from_iterable(running)))
-    found["words"] = len(sides["alone"][1])
+        documents = [[[word for word, _, _ in sentence] for sentence in document] for document in part]
+        sentences = list(chain.from_iterable(documents))
+        embedded["alone"].append(embed_words(elmo, sentences))
+        carried = chain.from_iterable(elmo.embed_documents(documents))
+        embedded["carried"].append(gather(elmo, sentences, carried))
+    results["words"] = len(embedded["alone"][1])
     for place, column in enumerate(COLUMNS, start=1):
         labels = [
             [[row[place] for row in sentence] for document in part for sentence in document] for part in (train, test)
         ]
-        answers = {name: _right(words, labels) for name, words in sides.items()}
-        found[column] = {
-            **{name: float(each.mean()) for name, each in answers.items()},
-            "p": sign_test(answers["carried"], answers["alone"]),
-            "usual": usual_share(*zip(sides["alone"], labels, strict=True)),
+        correct = {name: _probe(words, labels) for name, words in embedded.items()}
+        results[column] = {
+            **{name: float(each.mean()) for name, each in correct.items()},
+            "p": sign_test(correct["carried"], correct["alone"]),
+            "usual": majority_accuracy(*zip(embedded["alone"], labels, strict=True)),
         }
-    return found
+    return results
 
 
 def judge(findings: Findings) -> Verdict:
-    """Held when carrying helps somewhere beyond luck, and hurts nowhere beyond luck."""
+    """The claim holds if carrying state over is significantly better somewhere and significantly worse nowhere."""
     found, text = findings.results.get("carried"), findings.results.get("perplexity")
     if not found and not text:
         return not_tested(findings, ["carried", "perplexity"], (findings.rerun(9),))
-    better, worse = _sure(found)
+    better, worse = _significant(found)
     if text:
-        low, high = (0.0 if end is None else end for end in text["interval"])  # None where a perplexity is endless
-        better += ["guessing the next word"] * (high < 0)
-        worse += ["guessing the next word"] * (low > 0)
-    said = [
-        f"Carrying on from sentence to sentence is {what} for {' and '.join(which)}."
-        for what, which in (("better", better), ("worse", worse))
-        if which
+        low, high = (0.0 if end is None else end for end in text["interval"])  # None where a perplexity is infinite
+        better += ["predicting the next word"] * (high < 0)
+        worse += ["predicting the next word"] * (low > 0)
+    reasons = [
+        f"Reading the document as a whole is significantly {what} for {' and '.join(tests)}."
+        for what, tests in (("better", better), ("worse", worse))
+        if tests
     ]
-    knows = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
-    if not knows:
-        said.insert(0, "In either way it finds parts of speech worse than giving each word its usual one does.")
-    reason = " ".join(said) or "Neither is better beyond luck in anything that was looked at."
+    capable = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
+    if not capable:
+        reasons.insert(0, "Either way, parts of speech are worse than with each word's most frequent label.")
     blocks: list[Block] = [
         PassRule(
-            "reading documents as one is better in at least one of the tests below and worse in none, beyond luck: "
-            f"exact sign test with p below {SURE:g} for the probes, the 95 % interval over documents for perplexity. "
-            "And the model must know something: parts of speech better than giving each word its usual one."
-        )
+            "reading documents as a whole is significantly better in at least one of the tests below and significantly "
+            f"worse in none (probes: exact sign test, p < {SIGNIFICANCE:g}; perplexity: 95 % bootstrap interval over "
+            "documents), and the model is better at parts of speech than giving each word its most frequent label."
+        ),
+        *(_probe_blocks(found) if found else [Paragraph(findings.why_missing("carried"))]),
+        *(_perplexity_blocks(text) if text else [Paragraph(findings.why_missing("perplexity"))]),
     ]
-    blocks += _probe_blocks(found) if found else [Paragraph(findings.why_missing("carried"))]
-    blocks += _text_blocks(text) if text else [Paragraph(findings.why_missing("perplexity"))]
-    return Verdict(HELD if better and not worse and knows else FAILED, reason, (*blocks, findings.rerun(9)))
+    return Verdict(
+        HELD if better and not worse and capable else FAILED,
+        " ".join(reasons) or "There is no significant difference in any of the tests.",
+        (*blocks, findings.rerun(9)),
+    )
 
 
 DOCUMENTS = Measurement("carried", measure_documents, (TRAIN, TEST), ("tagged",))
 CLAIM = Claim(
     9,
     "A document is understood better as a whole than sentence by sentence",
-    "An ELMo can start afresh at every full stop, or carry what it has read into the next sentence, up to the end of "
-    "the "
-    "document. The second is how it was trained; most programs do the first.",
+    "An ELMo model can start from scratch in every sentence, or carry its state over into the next sentence until the "
+    "end of the document. It was trained the second way; most programs use it the first way.",
     (DOCUMENTS, PERPLEXITY),
     judge,
 )
 
 
-def _documents(path: Path) -> list[list[list[Row]]]:
-    """Documents of UD-EWT, which a comment begins (``# newdoc``), as lists of sentences."""
-    documents: list[list[list[Row]]] = []
-    sentence: list[Row] = []
+def _read_documents(path: Path) -> Documents:
+    """Documents of UD-EWT as lists of sentences; a comment ``# newdoc`` starts each."""
+    documents: Documents = []
+    sentence: list[LabelledWord] = []
     with open_text(path) as lines:
         for line in chain(lines, [""]):
             fields = line.rstrip("\n").split("\t")
@@ -112,75 +123,63 @@ def _documents(path: Path) -> list[list[list[Row]]]:
                 sentence = []
     documents = [document for document in documents if document]
     if not documents:
-        raise FormatError(f"{path}: no sentence in there; expected CoNLL-U")
+        raise FormatError(f"{path}: contains no sentence; expected CoNLL-U")
     return documents
 
 
-def _some(documents: list[list[list[Row]]], sentences: int) -> list[list[list[Row]]]:
-    """Whole documents, evenly from the file, until there are so many sentences."""
+def _sample(documents: Documents, sentences: int) -> Documents:
+    """Whole documents, evenly spaced in the file, with about this many sentences."""
     total = sum(map(len, documents))
     step = max(1, round(total / max(1, min(total, sentences))))
     return documents[::step]
 
 
-def _right(words: list[EmbeddedWords], labels: Sequence[Labels]) -> np.ndarray:
-    train, test = words
-    answers = fit_and_answer((train, labels[0]), (test, labels[1]), lambda layers: layers[-1])
-    return right(answers, labels[1])
+def _probe(words: list[EmbeddedWords], labels: Sequence[WordLabels]) -> np.ndarray:
+    """Whether a linear probe on the top layer is right, for each test word."""
+    train, test = zip(words, labels, strict=True)
+    return is_correct(fit_and_predict(train, test, one_layer(-1)), labels[1])
 
 
-def _sure(found: Results | None) -> tuple[list[str], list[str]]:
+def _significant(found: Results | None) -> tuple[list[str], list[str]]:
     better, worse = [], []
     for column, name in COLUMNS.items():
-        if found and found[column]["p"] < SURE:
+        if found and found[column]["p"] < SIGNIFICANCE:
             (better if found[column]["carried"] > found[column]["alone"] else worse).append(name)
     return better, worse
 
 
 def _probe_blocks(found: Results) -> list[Block]:
-    rows = []
+    bars, rows = [], []
     for column, name in COLUMNS.items():
-        rows += [
-            Bar(f"{name}, alone", 100 * found[column]["alone"], colour=4),
-            Bar("in its document", 100 * found[column]["carried"]),
-        ]
+        alone, carried, p = (found[column][key] for key in ("alone", "carried", "p"))
+        bars += [Bar(f"{name}, alone", 100 * alone, colour=4), Bar("in its document", 100 * carried)]
+        rows.append((name, f"{100 * alone:.1f}", f"{100 * carried:.1f}", "< 0.001" if p < 0.001 else f"{p:.3f}"))
     return [
         Figure(
-            bars(rows, 100, " %"),
-            f"Right answers of a linear probe on the top layer; {found['words']:,} words of {found['sentences']:,} "
+            bar_chart(bars, 100, " %"),
+            f"Accuracy of a linear probe on the top layer, on {found['words']:,} words of {found['sentences']:,} "
             f"sentences in {found['documents']} documents of UD-EWT.",
         ),
-        Table(
-            ("", "alone", "in its document", "p"),
-            tuple(
-                (name, *(f"{100 * found[column][side]:.1f}" for side in ("alone", "carried")), _p(found[column]["p"]))
-                for column, name in COLUMNS.items()
-            ),
-        ),
+        Table(("accuracy, %", "sentence alone", "in its document", "p-value"), tuple(rows)),
     ]
 
 
-def _text_blocks(text: Results) -> list[Block]:
+def _perplexity_blocks(text: Results) -> list[Block]:
     return [
         Table(
-            ("perplexity", "fresh", "carried"),
+            ("perplexity", "sentence alone", "in its document"),
             tuple(
                 (name, *(_perplexity(text[state][name]) for state in ("fresh", "carried")))
                 for name in ("forward", "backward", "both")
                 if name in text["fresh"]
             ),
-            f"How many words the model is torn between when it guesses (fewer is better), on {text['tokens']:,} words "
-            "and "
-            f"sentence ends of WikiText-103 in {text['documents']} articles; {100 * text['unknown']:.1f} % of the "
-            "words "
-            "are not in its list.",
+            "Perplexity is the number of equally likely words that the model hesitates between when it predicts the "
+            f"next word; lower is better. Measured on {text['tokens']:,} words and sentence ends in "
+            f"{text['documents']} articles of WikiText-103; {100 * text['unknown']:.1f} % of the words are not in the "
+            "model's vocabulary.",
         )
     ]
 
 
 def _perplexity(value: float | None) -> str:
-    return "endless" if value is None else f"{value:,.1f}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "infinite" if value is None else f"{value:,.1f}"

@@ -1,4 +1,4 @@
-"""Which of a model's character filters fire in a word, and where else they do."""
+"""Character-CNN filters of an ELMo: which ones a word activates, and which other words activate them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from polyseme.corpus.uses import bundled_sentences
 from polyseme.model.input import CharEncoder
 from polyseme.report.measure.measurement import Results
 
-BEGIN, END = "‹", "›"  # how the marks around a spelling are shown
-DOT = "·"  # any letter
-SHOWN, OTHERS = 6, 5
-AGREEING = 4  # of the others, for a letter to be called common to them
-PLAIN = 2  # letters in common that one can see
-_UNUSUAL = 1.0  # deviations above the mean, to count as firing more than in most words
+BEGIN, END = "‹", "›"  # shown for the characters that open and close a word
+ANY = "·"  # shown for any letter
+SHOWN, OTHERS = 6, 5  # filters, and words for each
+AGREEING = 4  # of the other words, for a letter to count as common
+VISIBLE = 2  # common letters, for a filter's pattern to count as visible
+_UNUSUAL = 1.0  # standard deviations above the mean over words, to count as active
 _BATCH = 256
 
 
-class _Answers(NamedTuple):
-    """How strongly each filter fires in each word, and where: (words, filters), all widths side by side."""
+class _Activations(NamedTuple):
+    """Max-pooled activation of each filter in each word, and its place: (words, filters), all widths side by side."""
 
     strength: np.ndarray
     place: np.ndarray
@@ -33,75 +33,72 @@ class _Answers(NamedTuple):
 
 
 def firing_filters(elmo: ElmoEncoder, word: str) -> Results:
-    """The filters that a word makes fire more than others do, with the other words in which they fire most.
+    """Filters that a word activates more than most words do, with the other words that activate them most.
 
-    First come those whose words have the most letters in common with the piece of this one, and of those with the same
-    letters one is taken. Also how many fire so, and in how many the common letters are plain to see. Empty for a model
-    that does not read characters.
+    Filters come first whose words share the most letters with this one; of filters with the same letters, one is kept.
+    ``firing`` counts the active filters, ``plain`` those with visible common letters. Empty for a model that does not
+    read characters.
     """
     encoder = getattr(elmo.bilm.inputs[0], "characters", None)
     if not isinstance(encoder, CharEncoder):
         return {}
-    words = [word, *sorted({other for other in chain.from_iterable(bundled_sentences()) if _plain(other)} - {word})]
-    answers = _answer(elmo, encoder, words)
-    spread = answers.strength.std(axis=0)
-    unusual = np.where(spread > 0, (answers.strength[0] - answers.strength.mean(axis=0)) / np.maximum(spread, 1e-9), 0)
+    others = {other for other in chain.from_iterable(bundled_sentences()) if other.isascii() and other.isalpha()}
+    words = [word, *sorted(others - {word})]
+    found = _activations(elmo, encoder, words)
+    spread = found.strength.std(axis=0)
+    unusual = np.where(spread > 0, (found.strength[0] - found.strength.mean(axis=0)) / np.maximum(spread, 1e-9), 0)
     rows = []
     for number in np.argsort(-unusual, kind="stable").tolist():
-        if unusual[number] < _UNUSUAL or answers.strength[0, number] <= 0:
+        if unusual[number] < _UNUSUAL or found.strength[0, number] <= 0:
             continue
-        best = [row for row in np.argsort(-answers.strength[:, number], kind="stable").tolist() if row]
-        others = [[words[row], _letters(words[row], answers, row, number)] for row in best[:OTHERS]]
-        pattern = common_letters(_letters(word, answers, 0, number), [letters for _, letters in others])
+        best = [row for row in np.argsort(-found.strength[:, number], kind="stable").tolist() if row]
+        others = [[words[row], _letters(words[row], found, row, number)] for row in best[:OTHERS]]
+        pattern = common_letters(_letters(word, found, 0, number), [letters for _, letters in others])
         rows.append({"filter": number, "pattern": pattern, "unusual": float(unusual[number]), "others": others})
-    rows.sort(key=lambda row: -_plainness(row["pattern"]))
-    different = {row["pattern"]: row for row in reversed(rows) if _plainness(row["pattern"])}
+    rows.sort(key=lambda row: -_visible(row["pattern"]))
+    different = {row["pattern"]: row for row in reversed(rows) if _visible(row["pattern"])}
     return {
         "shown": [row for row in rows if different.get(row["pattern"]) is row][:SHOWN],
         "firing": len(rows),
-        "plain": sum(_plainness(row["pattern"]) >= PLAIN for row in rows),
+        "plain": sum(_visible(row["pattern"]) >= VISIBLE for row in rows),
     }
 
 
-def common_letters(piece: str, others: Sequence[str]) -> str:
-    """The piece with a dot for each letter that too few of the others have in the same place; none at the ends."""
+def common_letters(letters: str, others: Sequence[str]) -> str:
+    """Letters with a dot for each that too few of the others have in the same place; no dots at the ends."""
     return "".join(
-        letter if sum(other[place : place + 1] == letter for other in others) >= AGREEING else DOT
-        for place, letter in enumerate(piece)
-    ).strip(DOT)
+        letter if sum(other[place : place + 1] == letter for other in others) >= AGREEING else ANY
+        for place, letter in enumerate(letters)
+    ).strip(ANY)
 
 
-def _plainness(pattern: str) -> int:
-    """How many letters and marks are in common; none where they are marks alone."""
-    return len(pattern.replace(DOT, "")) if pattern.strip(BEGIN + END + DOT) else 0
+def _visible(pattern: str) -> int:
+    """Number of common letters and marks in a pattern; 0 if there are only marks."""
+    return len(pattern.replace(ANY, "")) if pattern.strip(BEGIN + END + ANY) else 0
 
 
 @torch.inference_mode()
-def _answer(elmo: ElmoEncoder, encoder: CharEncoder, words: Sequence[str]) -> _Answers:
+def _activations(elmo: ElmoEncoder, encoder: CharEncoder, words: Sequence[str]) -> _Activations:
     spelt = elmo.words.encode(words)
     if spelt.characters is None or spelt.lengths is None:
-        raise AssertionError("a model with character filters spells")
+        raise AssertionError("a model with character filters encodes characters")
     characters, lengths = torch.from_numpy(spelt.characters[2:]), torch.from_numpy(spelt.lengths[2:])
     device = encoder.embedding.weight.device
     strength, place = [], []
     for first in range(0, len(words), _BATCH):
-        some, ends = characters[first : first + _BATCH].to(device), lengths[first : first + _BATCH].to(device)
-        embedded = encoder.embedding(some).transpose(1, 2)
+        batch, ends = characters[first : first + _BATCH].to(device), lengths[first : first + _BATCH].to(device)
+        embedded = encoder.embedding(batch).transpose(1, 2)
         best = []
         for convolution in encoder.convolutions:
-            answer = functional.conv1d(embedded, convolution.weight, convolution.bias)  # pyright: ignore
-            inside = torch.arange(answer.shape[2], device=device) < ends[:, None]  # a window begins within the word
-            best.append(answer.masked_fill(~inside[:, None], -torch.inf).max(dim=2))
+            response = functional.conv1d(embedded, convolution.weight, convolution.bias)  # pyright: ignore
+            inside = torch.arange(response.shape[2], device=device) < ends[:, None]  # windows that start in the word
+            best.append(response.masked_fill(~inside[:, None], -torch.inf).max(dim=2))
         strength.append(torch.cat([each.values for each in best], dim=1).cpu())
         place.append(torch.cat([each.indices for each in best], dim=1).cpu())
     widths = np.repeat(*map(np.array, zip(*encoder.config.filters, strict=True)))
-    return _Answers(torch.cat(strength).numpy(), torch.cat(place).numpy(), widths)
+    return _Activations(torch.cat(strength).numpy(), torch.cat(place).numpy(), widths)
 
 
-def _letters(word: str, answers: _Answers, row: int, number: int) -> str:
-    first = int(answers.place[row, number])
-    return f"{BEGIN}{word}{END}"[first : first + int(answers.widths[number])]
-
-
-def _plain(word: str) -> bool:
-    return word.isascii() and word.isalpha()
+def _letters(word: str, found: _Activations, row: int, number: int) -> str:
+    first = int(found.place[row, number])
+    return f"{BEGIN}{word}{END}"[first : first + int(found.widths[number])]

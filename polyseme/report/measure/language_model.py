@@ -1,4 +1,4 @@
-"""What the language model says: how surprised it is by running text, and what it puts into gaps."""
+"""The language model itself: perplexity of running text, and words predicted for gaps in sentences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.lm import perplexity
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.statistics import resampled, sign_test
+from polyseme.report.measure.statistics import bootstrap_interval, sign_test
 from polyseme.text.corpus import open_text
 from polyseme.text.tokenizer import tokenize
 
@@ -22,12 +22,12 @@ WIKITEXT = "lm-wikitext103/wiki.valid.tokens"
 WAYS = ("forward", "backward", "both")
 
 
-def measure_perplexity(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """Perplexity of whole articles, state fresh at each sentence and carried; the difference by article."""
-    model = subject.language_model
+def measure_perplexity(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Perplexity of whole articles with LSTM state reset at each sentence and with state carried over."""
+    lm = model.language_model
     documents = _articles(data[WIKITEXT], sizes.documents)
     results = {
-        name: [perplexity(model, [document], carried=name == "carried") for document in documents]
+        name: [perplexity(lm, [document], carried=name == "carried") for document in documents]
         for name in ("fresh", "carried")
     }
     tokens = np.array([each.tokens for each in results["fresh"]])
@@ -45,11 +45,11 @@ def measure_perplexity(subject: ModelUnderTest, data: EvaluationData, sizes: Sam
             }
             for name, some in results.items()
         },
-        "interval": resampled(difference, len(documents), sizes.seed),
+        "interval": bootstrap_interval(difference, len(documents), sizes.seed),
         "tokens": int(tokens.sum()),
         "documents": len(documents),
         "unknown": float(np.average([each.unknown for each in results["fresh"]], weights=tokens)),
-        "known_words": model.softmax.config.num_words,
+        "known_words": lm.softmax.config.num_words,
     }
 
 
@@ -57,22 +57,22 @@ PERPLEXITY = Measurement("perplexity", measure_perplexity, (WIKITEXT,), ("docume
 
 
 @torch.inference_mode()
-def measure_gaps(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """Known words left out of the bundled sentences: how often each direction, and both, have it among their first."""
-    model = subject.language_model
-    if len(model.directions) < 2:
-        raise ConfigError("This model reads one way only.")
-    gaps = _gaps(set(model.vocabulary), sizes)
+def measure_gaps(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """Gap filling (cloze): how often the missing word is the first prediction of each direction, and of both."""
+    lm = model.language_model
+    if len(lm.directions) < 2:
+        raise ConfigError("This model reads in one direction only.")
+    gaps = _gaps(set(lm.vocabulary), sizes)
     if len(gaps) < 20:
-        raise InputError("This model knows too few of the words in the bundled sentences to fill gaps in them.")
+        raise InputError("This model's vocabulary has too few words of the bundled sentences to fill gaps in them.")
     first: dict[str, list[bool]] = {way: [] for way in WAYS}
     ranks: dict[str, list[float]] = {way: [] for way in WAYS}
     examples = []
     for words, place in gaps:
         lists = {
-            "forward": model.predict_next(words[:place], top=100),
-            "backward": model.predict_previous(words[place + 1 :], top=100),
-            "both": model.substitutes(words, place, top=100),
+            "forward": lm.predict_next(words[:place], top=100),
+            "backward": lm.predict_previous(words[place + 1 :], top=100),
+            "both": lm.substitutes(words, place, top=100),
         }
         for way, predicted in lists.items():
             names = [word for word, _ in predicted]
@@ -82,12 +82,12 @@ def measure_gaps(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSiz
         if len(examples) < 4 and first["both"][-1] and not first["forward"][-1]:
             said = {way: [word for word, _ in predicted[:3]] for way, predicted in lists.items()}
             examples.append({"words": words, "place": place, "said": said})
-    right = {way: np.array(values) for way, values in first.items()}
+    correct = {way: np.array(values) for way, values in first.items()}
     return {
         "gaps": len(gaps),
-        "first": {way: float(values.mean()) for way, values in right.items()},
+        "first": {way: float(values.mean()) for way, values in correct.items()},
         "reciprocal": {way: float(np.mean(values)) for way, values in ranks.items()},
-        "p": {way: sign_test(right["both"], right[way]) for way in WAYS[:2]},
+        "p": {way: sign_test(correct["both"], correct[way]) for way in WAYS[:2]},
         "examples": examples,
     }
 
@@ -96,18 +96,18 @@ GAPS = Measurement("gaps", measure_gaps, sizes=("gaps", "seed"), head=True)
 
 
 def _gaps(known: set[str], sizes: SampleSizes) -> list[tuple[list[str], int]]:
-    """Places of known words in different sentences, by lot; neither the first word nor punctuation."""
-    lot = np.random.default_rng(sizes.seed)
+    """One random gap a sentence: a word of the vocabulary, neither the first word nor punctuation."""
+    rng = np.random.default_rng(sizes.seed)
     found = []
     for words in bundled_sentences():
         places = [place for place in range(1, len(words) - 1) if words[place].isalpha() and words[place] in known]
         if places:
-            found.append((words, places[int(lot.integers(len(places)))]))
+            found.append((words, places[int(rng.integers(len(places)))]))
     return found[: sizes.gaps]
 
 
 def _articles(path: Path, limit: int) -> list[list[list[str]]]:
-    """Whole articles of WikiText, as sentences, until there are so many words."""
+    """Whole articles of WikiText as lists of sentences, until they have ``limit`` words."""
     articles: list[list[list[str]]] = []
     words = 0
     with open_text(path) as lines:
@@ -117,15 +117,15 @@ def _articles(path: Path, limit: int) -> list[list[list[str]]]:
                     break
                 articles.append([])
             elif articles and line.strip() and not line.startswith(" ="):
-                sentences = [sentence.words for sentence in tokenize(_plain(line))]
+                sentences = [sentence.words for sentence in tokenize(_without_marks(line))]
                 articles[-1] += sentences
                 words += sum(map(len, sentences))
     articles = [article for article in articles if article]
     if not articles:
-        raise FormatError(f"{path}: no article in there; expected WikiText, where “ = Title = ” begins one")
+        raise FormatError(f"{path}: contains no article; expected WikiText, where a line “ = Title = ” starts one")
     return articles
 
 
-def _plain(line: str) -> str:
-    """Without WikiText's own marks."""
+def _without_marks(line: str) -> str:
+    """A line without WikiText's tokenisation marks (`` @-@ ``)."""
     return re.sub(r" @([-,.])@ ", r"\1", line).strip()

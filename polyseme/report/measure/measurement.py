@@ -1,4 +1,4 @@
-"""How much is looked at: enough for a quarter of an hour, or everything."""
+"""What a measurement of the report is, and how large the samples are that it takes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 
-Results = dict[str, Any]  # what a part found, as JSON holds it
-EVERYTHING = 1 << 40
+Results = dict[str, Any]  # what a measurement gives, as JSON holds it
+UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True)
 class SampleSizes:
-    """Bounds of every part. A set that is smaller is taken whole.
+    """Upper limits on the samples that measurements take; a smaller data set is used whole.
 
     Attributes:
-        tagged: Sentences of each file of UD-EWT that grammar is learnt from and measured on.
-        verbs: Sentences of UD-EWT that tense is learnt from; a quarter as many are measured on.
-        named: Sentences of each file of WNUT-17.
-        semcor: Sentences of SemCor that senses are learnt from.
-        ambiguous: Words of SemCor whose senses are set apart.
-        rated: Sentences of the sentiment treebank to learn from, and as many to measure on.
+        tagged: Sentences of each UD-EWT file that grammar probes train and test on.
+        verbs: Sentences of UD-EWT that the tense probe trains on; it tests on a quarter as many.
+        named: Sentences of each WNUT-17 file.
+        semcor: Sentences of SemCor that senses are learned from.
+        ambiguous: Words of SemCor whose sense separation is measured.
+        rated: Sentences of the sentiment treebank to train on, and as many to test on.
         pairs: Pairs of WiC that thresholds are tuned on.
-        documents: Words of running text, in whole documents, that a language model reads.
-        gaps: Gaps that it fills.
+        documents: Words of running text, in whole documents, for perplexity.
+        gaps: Gaps that the language model fills.
         misspelt: Words that are inflected and misspelt.
-        seed: Of everything drawn by lot.
+        seed: The seed of all random choices.
     """
 
     tagged: int = 1_500
@@ -43,28 +43,23 @@ class SampleSizes:
     seed: int = 0
 
 
-def quick() -> SampleSizes:
-    """A quarter of an hour on two cores, for a model of the small size."""
-    return SampleSizes()
-
-
-def full() -> SampleSizes:
-    """All of every set; hours."""
-    every = EVERYTHING
+def full_sizes() -> SampleSizes:
+    """The sample sizes of ``--full``: all of every data set, which takes hours."""
+    every = UNLIMITED
     return SampleSizes(every, every, every, every, 400, every, every, every, 5_000, 3_000)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Something that is measured once.
+    """One measurement on one model; its results are stored, so it runs once for all claims that need it.
 
     Attributes:
-        name: Of the part, and of its file in the store.
-        measure: What does it; raises `PolysemeError` where this model or this data do not allow it.
-        needs: Files below the folder of data, without which it cannot be done.
-        sizes: The names of the bounds in `SampleSizes` that it heeds.
-        head: Whether it looks at the language model's head, too.
-        uses: Files below the folder of data that it looks at where they are there.
+        name: The name of its results, and the beginning of its file name in the store.
+        measure: The function; it raises `PolysemeError` if this model or this data does not allow it.
+        needs: Files below the data folder that it cannot do without.
+        sizes: The names of the `SampleSizes` limits that it depends on.
+        head: Whether it also uses the language model's head.
+        uses: Files below the data folder that it reads if they exist.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The model that is looked at, and the folder of labelled sets."""
+"""What measurements work on: the model under test, and the folder of labelled evaluation data."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.errors import ConfigError, PolysemeError
-from polyseme.formats import shipped
+from polyseme.formats import resolve_model_path
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
 
 
 class ModelUnderTest:
-    """A model: its encoder, who it is, and its language model's head where it has one.
+    """A model that the report is about: its encoder, and its language-model head if it has one.
 
     Args:
         encoder: The model.
-        typed: As it was named: its path, or the name of the model that ships. The head is looked for there.
-        device: Where to compute.
+        typed: The model as the user named it: its path, or the name of the shipped one. The head is looked for there.
+        device: The device to compute on.
     """
 
     def __init__(self, encoder: Encoder, typed: str, device: str = "cpu") -> None:
@@ -30,46 +30,45 @@ class ModelUnderTest:
 
     @property
     def elmo(self) -> ElmoEncoder:
-        """The encoder, if it is an ELMo; else refused."""
+        """The encoder if it is an ELMo model; any other is an error."""
         if not isinstance(self.encoder, ElmoEncoder):
-            raise ConfigError("This model is no ELMo, and this is about the inside of one.")
+            raise ConfigError("This model is not an ELMo model, and this measurement looks inside one.")
         return self.encoder
 
     @cached_property
     def fingerprint(self) -> str:
-        """A SHA-256 of settings and weights."""
+        """SHA-256 fingerprint of the model's settings and weights."""
         return self.encoder.fingerprint()
 
     @property
-    def place(self) -> Path:
-        """Where its files are, as far as that is known."""
-        return Path(shipped.resolve(self.typed)).expanduser()
+    def path(self) -> Path:
+        """The path of the model's files, as far as it is known."""
+        return Path(resolve_model_path(self.typed)).expanduser()
 
     @property
     def bytes(self) -> int | None:
-        """What it takes on disk; None where that is not known."""
-        place = self.place
-        files = place.rglob("*") if place.is_dir() else [place]
+        """Size of the model on disk in bytes; None if that is unknown."""
+        files = self.path.rglob("*") if self.path.is_dir() else [self.path]
         return sum(file.stat().st_size for file in files if file.is_file()) or None
 
     @cached_property
     def language_model(self) -> LanguageModel:
-        """The same model with its head; refused where it has none."""
+        """The model with its language-model head; an error if it has none."""
         from polyseme.lm import LanguageModel
 
         missing = (
-            "This model has no head to predict words with (published files carry none), so it is no language model."
+            "This model has no language-model head (published ELMo files come without one), so it cannot predict words."
         )
         if not isinstance(self.encoder, ElmoEncoder):
             raise ConfigError(missing)
         try:
-            return LanguageModel.load(self.place, device=self._device)
+            return LanguageModel.load(self.path, device=self._device)
         except (PolysemeError, OSError) as error:
             raise ConfigError(missing) from error
 
     @cached_property
     def head(self) -> str:
-        """A SHA-256 of the head's words and weights; empty where there is none."""
+        """SHA-256 of the language-model head's words and weights; empty if there is no head."""
         try:
             model = self.language_model
         except PolysemeError:
@@ -80,28 +79,28 @@ class ModelUnderTest:
 
 
 class EvaluationData:
-    """A folder of labelled sets: ``pos-ud-ewt``, ``ner-wnut17``, ``wsd`` and so on; or none at all."""
+    """A folder of labelled data sets (``pos-ud-ewt``, ``ner-wnut17``, ``wsd`` and so on), or no folder at all."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         if folder is not None and not folder.is_dir():
-            fault = "is no folder" if folder.exists() else "does not exist"
-            raise ConfigError(f"{folder} {fault}; --data takes a folder with labelled sets in it, pos-ud-ewt for one")
+            fault = "is not a folder" if folder.exists() else "does not exist"
+            raise ConfigError(f"{folder} {fault}; --data takes a folder of labelled data sets, such as pos-ud-ewt")
         self._hashes: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Path:
         if self._folder is None:
-            raise ConfigError("Labelled text is needed, and no folder was given (--data DIR).")
+            raise ConfigError("This needs labelled text, and no data folder was given (--data DIR).")
         path = self._folder / name
         if not path.exists():
-            raise ConfigError(f"The file {name} is needed, and it is not in the folder that was given.")
+            raise ConfigError(f"This needs {name}, which is not in the data folder.")
         return path
 
     def __contains__(self, name: str) -> bool:
         return self._folder is not None and (self._folder / name).exists()
 
     def hash(self, name: str) -> str:
-        """A SHA-256 of a file, or of all files below a folder with their names."""
+        """SHA-256 of a file, or of all files below a folder with their names."""
         if name not in self._hashes:
             path = self[name]
             digest = hashlib.sha256()

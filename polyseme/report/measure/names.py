@@ -1,4 +1,4 @@
-"""Names in noisy text (WNUT-17), by a linear probe: F1 of whole names, by layer, direction and choice of layers."""
+"""Named entities in noisy text (WNUT-17) by a linear probe: F1 by layer, by direction and by choice of layers."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ import numpy as np
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.probing import (
-    Labels,
-    columns,
+    WordLabels,
     direction_views,
     embed_words,
-    fit_and_answer,
+    fit_and_predict,
     layer_views,
     strategy_views,
+    words_and_labels,
 )
-from polyseme.report.measure.statistics import resampled
+from polyseme.report.measure.statistics import bootstrap_interval
 from polyseme.tasks.tagging.schemes import read_spans
 from polyseme.text.conll import read_labelled
 
 TRAIN, TEST = "ner-wnut17/wnut17train.conll", "ner-wnut17/emerging.test.annotated"
 
 
-def measure_names(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """F1 for every view, and the 95 % intervals of differences, over sentences drawn again."""
-    encoder = subject.encoder
-    known, asked = (list(islice(read_labelled(data[name]), sizes.named)) for name in (TRAIN, TEST))
-    train, test = (embed_words(encoder, columns(part)[0]) for part in (known, asked))
+def measure_names(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """F1 of whole names for every choice of features, and bootstrap intervals of the differences over sentences."""
+    encoder = model.encoder
+    train, test = (words_and_labels(list(islice(read_labelled(data[name]), sizes.named))) for name in (TRAIN, TEST))
+    known, unseen = (embed_words(encoder, words) for words, _ in (train, test))
     views = {**layer_views(encoder), **direction_views(encoder), **strategy_views(encoder)}
-    gold = columns(asked)[1]
+    gold = test[1]
     counts = {
-        name: _counts(fit_and_answer((train, columns(known)[1]), (test, gold), view), gold)
-        for name, view in views.items()
+        name: _counts(fit_and_predict((known, train[1]), (unseen, gold), view), gold) for name, view in views.items()
     }
     names = list(counts)
     return {
-        "train": len(known),
-        "test": len(asked),
+        "train": len(train[0]),
+        "test": len(gold),
         "names": int(next(iter(counts.values()))[:, 2].sum()),
         "f1": {name: _f1(each) for name, each in counts.items()},
         "difference": {
-            f"{one} {other}": resampled(
-                lambda drawn, a=counts[one], b=counts[other]: _f1(a[drawn]) - _f1(b[drawn]), len(asked), sizes.seed
+            f"{one} {other}": bootstrap_interval(
+                lambda drawn, a=counts[one], b=counts[other]: _f1(a[drawn]) - _f1(b[drawn]), len(gold), sizes.seed
             )
             for place, one in enumerate(names)
             for other in names[place + 1 :]
@@ -54,16 +53,16 @@ def measure_names(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSi
 NAMES = Measurement("names", measure_names, (TRAIN, TEST), ("named", "seed"))
 
 
-def _counts(answers: list[str | None], gold: Labels) -> np.ndarray:
-    """For each sentence, names that are right, that were given, and that are there."""
-    rows, rest = [], iter(answers)
+def _counts(predictions: list[str | None], gold: WordLabels) -> np.ndarray:
+    """Correct, predicted and gold names in each sentence, (sentences, 3)."""
+    rows, rest = [], iter(predictions)
     for labels in gold:
-        given = {*read_spans([next(rest) or "O" for _ in labels])}
-        there = {*read_spans([label or "O" for label in labels])}
-        rows.append((len(given & there), len(given), len(there)))
+        predicted = {*read_spans([next(rest) or "O" for _ in labels])}
+        expected = {*read_spans([label or "O" for label in labels])}
+        rows.append((len(predicted & expected), len(predicted), len(expected)))
     return np.array(rows)
 
 
 def _f1(counts: np.ndarray) -> float:
-    right, given, there = counts.sum(axis=0).tolist()
-    return 2 * right / max(1, given + there)
+    correct, predicted, expected = counts.sum(axis=0).tolist()
+    return 2 * correct / max(1, predicted + expected)

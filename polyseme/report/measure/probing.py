@@ -1,8 +1,8 @@
-"""Linear probes on words that are embedded once, whatever is asked about them and of whichever numbers."""
+"""Linear probes (logistic regression) on words that are embedded once, for any labels and any choice of features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,13 +15,13 @@ from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import PolysemeError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 JOINED, FORWARD, BACKWARD, BOTH, HALF = "joined", "forward", "backward", "both", "half of both"
-MOST = 1_600  # numbers of a vector up to which layers are joined: beyond, a fit takes minutes
+MAX_FEATURES = 1_600  # with more, a fit takes minutes, so layers are not joined
 
 FeatureView = Callable[[np.ndarray], np.ndarray]  # (layers, words, dim) to features (words, ...)
-Labels = Sequence[Sequence[str | None]]
+WordLabels = Sequence[Sequence[str | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,39 +34,35 @@ class EmbeddedWords:
     def __len__(self) -> int:
         return self.layers.shape[1]
 
-    def owners(self) -> np.ndarray:
-        """For each word, the number of its sentence."""
-        return np.repeat(np.arange(len(self.sentences)), [len(words) for words in self.sentences])
-
 
 def embed_words(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> EmbeddedWords:
-    """Embed sentences, each by itself."""
+    """Embed all words of sentences, each sentence by itself."""
     return gather(encoder, sentences, encoder.embed(sentences))
 
 
-def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: object) -> EmbeddedWords:
-    """Vectors of sentences, as they come, side by side in one array; a large one lies in a file."""
+def gather(encoder: Encoder, sentences: Sequence[Sequence[str]], vectors: Iterable[np.ndarray]) -> EmbeddedWords:
+    """Collect a stream of sentences' vectors in one array; a large one is a memory-mapped file."""
     total = sum(map(len, sentences))
     layers = temporary_array(encoder.num_layers * total, encoder.dim).reshape(encoder.num_layers, total, encoder.dim)
     done = 0
-    for words, array in zip(sentences, vectors, strict=True):  # pyright: ignore[reportArgumentType]
+    for words, array in zip(sentences, vectors, strict=True):
         layers[:, done : done + len(words)] = check_vectors(array, words)
         done += len(words)
     return EmbeddedWords(sentences, layers)
 
 
 def layer_views(encoder: Encoder) -> dict[str, FeatureView]:
-    """Each layer by itself, and all joined where that is not too much."""
-    views: dict[str, FeatureView] = {str(number): single(number) for number in range(encoder.num_layers)}
-    if encoder.num_layers > 1 and encoder.num_layers * encoder.dim <= MOST:
+    """Features of each single layer, and of all layers joined if that is not too many features."""
+    views: dict[str, FeatureView] = {str(number): one_layer(number) for number in range(encoder.num_layers)}
+    if encoder.num_layers > 1 and encoder.num_layers * encoder.dim <= MAX_FEATURES:
         views[JOINED] = join
     return views
 
 
 def direction_views(encoder: Encoder) -> dict[str, FeatureView]:
-    """Of an ELMo, what one direction knows by itself, and both; without layer 0, which has no direction.
+    """Features of an ELMo's forward LSTM, of its backward LSTM, and of both; layer 0 has no direction and is left out.
 
-    ``half of both`` is every other number of both, so that it is as many as one direction has.
+    ``half of both`` takes every second number of both directions, so that it has as many features as one direction.
     """
     if not isinstance(encoder, ElmoEncoder) or len(encoder.bilm.config.directions) < 2 or encoder.num_layers < 2:
         return {}
@@ -80,7 +76,7 @@ def direction_views(encoder: Encoder) -> dict[str, FeatureView]:
 
 
 def strategy_views(encoder: Encoder) -> dict[str, FeatureView]:
-    """The BERT paper's ways of making features; of a model with too few layers for them, none."""
+    """The BERT paper's strategies for making features from layers; none for a model with fewer than six layers."""
     if encoder.num_layers < 6:
         return {}
     views: dict[str, FeatureView] = {}
@@ -93,33 +89,33 @@ def strategy_views(encoder: Encoder) -> dict[str, FeatureView]:
     return views
 
 
-def fit_and_answer(
-    train: tuple[EmbeddedWords, Labels], test: tuple[EmbeddedWords, Labels], view: FeatureView
+def fit_and_predict(
+    train: tuple[EmbeddedWords, WordLabels], test: tuple[EmbeddedWords, WordLabels], view: FeatureView
 ) -> list[str | None]:
-    """The label that a logistic regression gives each word of the test; None for words that have none there."""
-    given, asked = (list(chain.from_iterable(labels)) for _, labels in (train, test))
-    names = sorted({label for label in given if label is not None})
+    """Labels that a logistic regression predicts for each test word; None for words without a label there."""
+    known, expected = (list(chain.from_iterable(labels)) for _, labels in (train, test))
+    names = sorted({label for label in known if label is not None})
     number = {name: place for place, name in enumerate(names)}
-    learnt = np.array([place for place, label in enumerate(given) if label is not None])
-    features = view(train[0].layers[:, learnt] if len(learnt) < len(given) else train[0].layers)
-    classes = np.array([number[given[place]] for place in learnt])  # pyright: ignore[reportArgumentType]
-    answers = LinearProblem(features).fit(classes).predict(view(test[0].layers))
-    return [names[answer] if label is not None else None for answer, label in zip(answers, asked, strict=True)]
+    labelled = np.array([place for place, label in enumerate(known) if label is not None])
+    features = view(train[0].layers[:, labelled] if len(labelled) < len(known) else train[0].layers)
+    classes = np.array([number[known[place]] for place in labelled])  # pyright: ignore[reportArgumentType]
+    predictions = LinearProblem(features).fit(classes).predict(view(test[0].layers))
+    return [names[each] if label is not None else None for each, label in zip(predictions, expected, strict=True)]
 
 
-def columns(sentences: Sequence[Labelled]) -> tuple[list[list[str]], list[list[str | None]]]:
-    """Words and labels of labelled sentences apart."""
+def words_and_labels(sentences: Sequence[LabelledSentence]) -> tuple[list[list[str]], list[list[str | None]]]:
+    """The words and the labels of labelled sentences as two lists."""
     return [sentence.words for sentence in sentences], [sentence.labels for sentence in sentences]
 
 
-def right(answers: Sequence[str | None], labels: Labels) -> np.ndarray:
-    """For each word that has a label, whether the answer is that."""
+def is_correct(predictions: Sequence[str | None], labels: WordLabels) -> np.ndarray:
+    """Whether the prediction is right, for each word that has a label."""
     flat = chain.from_iterable(labels)
-    return np.array([answer == label for answer, label in zip(answers, flat, strict=True) if label is not None])
+    return np.array([given == label for given, label in zip(predictions, flat, strict=True) if label is not None])
 
 
-def single(number: int) -> FeatureView:
-    """One layer."""
+def one_layer(number: int) -> FeatureView:
+    """Features of a single layer."""
     return lambda layers: layers[number]
 
 
@@ -128,5 +124,5 @@ def _strategy(name: str) -> FeatureView:
 
 
 def join(layers: np.ndarray) -> np.ndarray:
-    """All layers end to end."""
+    """Features of all layers joined end to end."""
     return np.concatenate(list(layers), axis=-1)

@@ -1,4 +1,4 @@
-"""Finished parts, kept in files of their own, so that an interruption costs one part and a second run costs none."""
+"""On-disk store of finished measurements: an interruption costs one of them, and a second run costs none."""
 
 from __future__ import annotations
 
@@ -13,55 +13,54 @@ from polyseme.report.measure.measurement import Results
 
 
 class ResultStore:
-    """A folder with a file for each part that was done.
+    """A folder with one JSON file for each finished measurement.
 
-    A file's name carries a digest of everything that its numbers depend on: the model, the part, the settings, the
-    data. So nothing stale is ever taken for new. And the file carries a digest of what it holds, so that whatever was
-    altered is measured anew.
+    A file's name contains a digest of everything its numbers depend on (model, measurement, settings, data), so stale
+    results are never reused. The file also contains a digest of its contents, so an altered file is measured again.
     """
 
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self._folder = folder
 
-    def get(self, part: str, key: object) -> Results | None:
-        """What was found before; None where it was not, or where its file is damaged or altered."""
-        path = self._path(part, key)
+    def get(self, name: str, key: object) -> Results | None:
+        """Stored results of a measurement; None if there are none, or if the file is damaged or altered."""
+        path = self._path(name, key)
         try:
-            kept = json.loads(path.read_text("utf-8"))
-            found = kept["found"]
-            return found if isinstance(found, dict) and kept["sha256"] == _digest(path, found) else None
+            stored = json.loads(path.read_text("utf-8"))
+            results = stored["found"]
+            return results if isinstance(results, dict) and stored["sha256"] == _digest(path, results) else None
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
-    def put(self, part: str, key: object, found: Results) -> Results:
-        """Keep what was found, and give it as it will be read again: the same to the last digit."""
-        path, found = self._path(part, key), plain(found)
-        kept = {"sha256": _digest(path, found), "found": found}
-        text = json.dumps(kept, indent=1, ensure_ascii=False, allow_nan=False)
+    def put(self, name: str, key: object, results: Results) -> Results:
+        """Store results, and return them exactly as `get` will read them."""
+        path, results = self._path(name, key), as_json(results)
+        stored = {"sha256": _digest(path, results), "found": results}
+        text = json.dumps(stored, indent=1, ensure_ascii=False, allow_nan=False)
         with atomic_write(path) as file:
             file.write(text.encode("utf-8", "backslashreplace"))
         return json.loads(text)["found"]
 
-    def _path(self, part: str, key: object) -> Path:
+    def _path(self, name: str, key: object) -> Path:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
-        return self._folder / f"{part}-{digest[:20]}.json"
+        return self._folder / f"{name}-{digest[:20]}.json"
 
 
-def _digest(path: Path, found: Results) -> str:
-    """A SHA-256 of what a file holds and of its name, so that no file can stand in for another."""
-    text = json.dumps(found, sort_keys=True)
+def _digest(path: Path, results: Results) -> str:
+    """SHA-256 of a file's results and its name, so that no file can stand in for another."""
+    text = json.dumps(results, sort_keys=True)
     return hashlib.sha256(f"{path.name}\n{text}".encode()).hexdigest()
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a part holds
-    """The same as JSON can hold it: arrays as lists, numbers short and finite or None."""
+def as_json(value: Any) -> Any:  # noqa: ANN401 - anything that results hold
+    """A value as JSON can hold it: arrays become lists, numbers have 7 digits, NaN and infinity become None."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     if to_list := getattr(value, "tolist", None):
-        return plain(to_list())
+        return as_json(to_list())
     if isinstance(value, float):
         return float(f"{value:.7g}") if math.isfinite(value) else None
     return value

@@ -1,8 +1,8 @@
-"""Which dictionary sense a word has, by nearest neighbour, layer by layer and direction by direction."""
+"""Word-sense disambiguation (WSD) by the nearest sense vector, layer by layer."""
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -15,23 +15,23 @@ from polyseme.report.measure.statistics import sign_test
 SEMCOR, TESTS, INVENTORY = "wsd/semcor.jsonl.xz", "wsd/raganato", "wsd/wordnet-3.0-index.sense.xz"
 
 
-def measure_senses(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """F1 on the unified test sets together, as `polyseme wsd` gives it, and how sure the layers differ."""
-    encoder, inventory = subject.encoder, read_inventory(data[INVENTORY])
+def measure_senses(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """F1 on all WSD test sets together, as `polyseme wsd` gives it, and p-values of the layers' differences."""
+    encoder, inventory = model.encoder, read_inventory(data[INVENTORY])
     sentences = [each for path in find_sets([data[TESTS]]).values() for each in read_tagged(path)]
     tags = [tag for sentence in sentences for tag in sentence.tags]
     senses = SenseVectors({tag.lemma for tag in tags})
     senses.learn(encoder, islice(read_tagged(data[SEMCOR]), sizes.semcor), inventory)
-    right, first, examples = [], [], []
+    correct, first, examples = [], [], []
     owners = [sentence for sentence in sentences for _ in sentence.tags]
     for (tag, vectors), sentence in zip(embed_tags(encoder, sentences), owners, strict=True):
         usual = inventory.first_sense(tag.lemma)
-        answers = senses.nearest(tag.lemma, vectors) or [usual] * len(vectors)
-        right.append([answer in tag.keys for answer in answers])
+        predictions = senses.nearest(tag.lemma, vectors) or [usual] * len(vectors)
+        correct.append([prediction in tag.keys for prediction in predictions])
         first.append(usual in tag.keys)
-        if len(examples) < 5 and right[-1][-1] and not first[-1] and len(sentence.words) < 22:
-            examples.append({"words": sentence.words, "place": tag.first, "sense": answers[-1], "usual": usual})
-    table = np.array(right)
+        if len(examples) < 5 and correct[-1][-1] and not first[-1] and len(sentence.words) < 22:
+            examples.append({"words": sentence.words, "place": tag.first, "sense": predictions[-1], "usual": usual})
+    table = np.array(correct)
     layers = range(encoder.num_layers)
     return {
         "limit": sizes.semcor,
@@ -39,11 +39,7 @@ def measure_senses(subject: ModelUnderTest, data: EvaluationData, sizes: SampleS
         "tagged": senses.tagged,
         "first_sense": float(np.mean(first)),
         "f1": {str(layer): float(table[:, layer].mean()) for layer in layers},
-        "p": {
-            f"{one} {other}": sign_test(table[:, one], table[:, other])
-            for one in layers
-            for other in range(one + 1, encoder.num_layers)
-        },
+        "p": {f"{one} {other}": sign_test(table[:, one], table[:, other]) for one, other in combinations(layers, 2)},
         "p_first": {str(layer): sign_test(table[:, layer], np.array(first)) for layer in layers},
         "examples": examples,
     }

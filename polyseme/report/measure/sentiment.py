@@ -1,7 +1,8 @@
-"""Whether a sentence is for or against, read off the mean of its words' vectors: SST-2."""
+"""Sentiment of a sentence (SST-2) by logistic regression on the mean of its word vectors, layer by layer."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -16,32 +17,30 @@ from polyseme.text.corpus import open_text
 
 TRAIN, TEST = "sentiment-sst/stsa.binary.train", "sentiment-sst/stsa.binary.test"
 
-_FIT = LinearFitSettings(inverse_penalty=0.01)  # few sentences, many numbers
-Rated = list[tuple[list[str], int]]
+_FIT = LinearFitSettings(inverse_penalty=0.01)  # strong regularisation: few sentences, many features
+RatedSentences = list[tuple[list[str], int]]
 
 
-def measure_sentiment(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+def measure_sentiment(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
     """Accuracy of a logistic regression on the mean vector of each layer."""
-    train, test = (_some(_read(data[name]), sizes.rated) for name in (TRAIN, TEST))
-    known, asked = (
-        np.stack([pool(vectors, "mean") for vectors in subject.encoder.embed(words for words, _ in part)], axis=1)
+    train, test = (_sample(_read(data[name]), sizes.rated) for name in (TRAIN, TEST))
+    known, unseen = (
+        np.stack([pool(vectors, "mean") for vectors in model.encoder.embed(words for words, _ in part)], axis=1)
         for part in (train, test)
     )
     classes, truth = (np.array([label for _, label in part]) for part in (train, test))
-    right = [
-        LinearProblem(learnt, _FIT).fit(classes).predict(given) == truth
-        for learnt, given in zip(known, asked, strict=True)
+    correct = [
+        LinearProblem(features, _FIT).fit(classes).predict(asked) == truth
+        for features, asked in zip(known, unseen, strict=True)
     ]
-    layers = range(len(right))
     return {
         "train": len(train),
         "test": len(test),
         "commonest": float(max(truth.mean(), 1 - truth.mean())),
-        "accuracy": {str(layer): float(right[layer].mean()) for layer in layers},
+        "accuracy": {str(layer): float(each.mean()) for layer, each in enumerate(correct)},
         "p": {
-            f"{one} {other}": sign_test(right[one], right[other])
-            for one in layers
-            for other in range(one + 1, len(right))
+            f"{one} {other}": sign_test(correct[one], correct[other])
+            for one, other in combinations(range(len(correct)), 2)
         },
     }
 
@@ -49,7 +48,7 @@ def measure_sentiment(subject: ModelUnderTest, data: EvaluationData, sizes: Samp
 SENTIMENT = Measurement("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",))
 
 
-def _read(path: Path) -> Rated:
+def _read(path: Path) -> RatedSentences:
     rows = []
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -58,11 +57,11 @@ def _read(path: Path) -> Rated:
                 raise FormatError(f"{path}, line {number}: expected 0 or 1 and a sentence, got {line!r:.60}")
             rows.append((words, int(label)))
     if len({label for _, label in rows}) < 2:
-        raise FormatError(f"{path}: expected sentences of both kinds, 0 and 1")
+        raise FormatError(f"{path}: expected sentences with both labels, 0 and 1, and found only one of them")
     return rows
 
 
-def _some(rows: Rated, many: int) -> Rated:
-    """So many, evenly from the whole file: its order may be by label."""
-    many = min(many, len(rows))
-    return [rows[number * len(rows) // many] for number in range(many)]
+def _sample(rows: RatedSentences, size: int) -> RatedSentences:
+    """Evenly spaced sentences of the whole file, because it may be sorted by label."""
+    size = min(size, len(rows))
+    return [rows[number * len(rows) // size] for number in range(size)]

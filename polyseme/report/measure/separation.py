@@ -1,4 +1,4 @@
-"""Whether uses of a word in one sense are nearer to each other than to its uses in another sense, in SemCor."""
+"""Sense separation in SemCor: are uses of a word in one sense closer to each other than to uses in another sense?"""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from polyseme.errors import InputError
 from polyseme.formats.vectors.search import unit
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.statistics import resampled
+from polyseme.report.measure.statistics import bootstrap_interval
 
 SEMCOR = "wsd/semcor.jsonl.xz"
-LEAST, MOST = 5, 15  # uses of a sense
-SENSES = 3  # of a word, the most frequent
-WORDS = 10  # without which an interval over words says nothing
+MIN_USES, MAX_USES = 5, 15  # of a sense
+MAX_SENSES = 3  # of a word, the most frequent
+MIN_WORDS = 10  # for a confidence interval over words
 
 Senses = dict[str, list[Use]]
 
 
-def measure_separation(subject: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
-    """For each word, how often a pair of uses in one sense is nearer than a pair in two: 0.5 is chance, 1 is always.
+def measure_separation(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
+    """AUC of cosine similarity for each word: how often a same-sense pair of uses beats a different-sense pair.
 
-    A word is one spelling with one part of speech, so that neither inflection nor case can help; its uses are from
-    sentences that differ.
+    0.5 is chance, 1 is always. A word is one spelling with one part of speech, so that neither inflection nor case can
+    help; its uses come from different sentences.
     """
     chosen = _choose(_read(data, sizes), sizes)
     rows = []
     for (word, pos), senses in chosen.items():
         labels = np.repeat(np.arange(len(senses)), [len(uses) for uses in senses.values()])
-        uses = embed_uses(subject.encoder, [use for each in senses.values() for use in each])
-        areas = [_area(uses.vectors(layer), labels) for layer in range(subject.encoder.num_layers)]
-        rows.append({"word": word, "pos": pos, "senses": {key: len(of) for key, of in senses.items()}, "area": areas})
+        uses = embed_uses(model.encoder, [use for each in senses.values() for use in each])
+        aucs = [_auc(uses.vectors(layer), labels) for layer in range(model.encoder.num_layers)]
+        rows.append({"word": word, "pos": pos, "senses": {key: len(of) for key, of in senses.items()}, "area": aucs})
     table = np.array([row["area"] for row in rows])
     best = max(rows, key=lambda row: row["area"][-1])
     examples = [
@@ -47,7 +47,8 @@ def measure_separation(subject: ModelUnderTest, data: EvaluationData, sizes: Sam
         "words": rows,
         "mean": table.mean(axis=0),
         "interval": [
-            resampled(lambda drawn, layer=layer: float(layer[drawn].mean()), len(rows), sizes.seed) for layer in table.T
+            bootstrap_interval(lambda drawn, layer=layer: float(layer[drawn].mean()), len(rows), sizes.seed)
+            for layer in table.T
         ],
         "examples": examples,
     }
@@ -57,7 +58,7 @@ SEPARATION = Measurement("separation", measure_separation, (SEMCOR,), ("semcor",
 
 
 def _read(data: EvaluationData, sizes: SampleSizes) -> dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]]:
-    """The uses of each spelling by sense, one a sentence."""
+    """Uses of each spelling by sense, at most one from a sentence."""
     found: defaultdict[tuple[str, str], defaultdict[str, dict[tuple[str, ...], Use]]]
     found = defaultdict(lambda: defaultdict(dict))
     for sentence in islice(read_tagged(data[SEMCOR]), sizes.semcor):
@@ -71,26 +72,25 @@ def _read(data: EvaluationData, sizes: SampleSizes) -> dict[tuple[str, str], dic
 def _choose(
     found: dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]], sizes: SampleSizes
 ) -> dict[tuple[str, str], Senses]:
-    """Words with two senses that are used often enough, by lot."""
-    often = {}
+    """A random sample of the words with at least two frequent senses."""
+    frequent = {}
     for word, senses in sorted(found.items()):
-        ranked = sorted(senses.items(), key=lambda item: (-len(item[1]), item[0]))[:SENSES]
-        kept = {key: list(uses.values())[:MOST] for key, uses in ranked if len(uses) >= LEAST}
+        ranked = sorted(senses.items(), key=lambda item: (-len(item[1]), item[0]))[:MAX_SENSES]
+        kept = {key: list(uses.values())[:MAX_USES] for key, uses in ranked if len(uses) >= MIN_USES}
         if len(kept) > 1:
-            often[word] = kept
-    if len(often) < WORDS:
+            frequent[word] = kept
+    if len(frequent) < MIN_WORDS:
         raise InputError(
-            f"SemCor's sentences hold {len(often)} words with two senses of {LEAST} uses each; it takes {WORDS}, so "
-            "give "
-            "more of it"
+            f"SemCor's sentences contain {len(frequent)} words with two senses of at least {MIN_USES} uses each; "
+            f"{MIN_WORDS} are needed, so use a larger part of SemCor"
         )
-    drawn = np.random.default_rng(sizes.seed).permutation(len(often))[: sizes.ambiguous]
-    names = list(often)
-    return {names[number]: often[names[number]] for number in sorted(drawn.tolist())}
+    drawn = np.random.default_rng(sizes.seed).permutation(len(frequent))[: sizes.ambiguous]
+    names = list(frequent)
+    return {names[number]: frequent[names[number]] for number in sorted(drawn.tolist())}
 
 
-def _area(vectors: np.ndarray, labels: np.ndarray) -> float:
-    """The share of comparisons that a pair of one sense wins; ties are half a win."""
+def _auc(vectors: np.ndarray, labels: np.ndarray) -> float:
+    """Area under the ROC curve of cosine similarity as a test for "same sense"; ties count half."""
     cosines = unit(vectors) @ unit(vectors).T
     upper = np.triu_indices(len(labels), k=1)
     values, same = cosines[upper].round(5), (labels[:, None] == labels)[upper]

@@ -1,4 +1,4 @@
-"""Whether a difference is more than luck."""
+"""Statistical significance of differences: the exact sign test and bootstrap confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-SURE = 0.05  # a difference that luck gives more rarely than this is taken for real
+SIGNIFICANCE = 0.05  # a difference with a p-value below this is taken for real
 _ROUNDS = 1_000
 
 
 def sign_test(first: np.ndarray, second: np.ndarray) -> float:
-    """How often luck alone gives answers as unlike in quality: the exact two-sided sign test (McNemar's).
+    """P-value of the exact two-sided sign test (McNemar's exact test) on two ways of answering the same questions.
 
-    Both are true where an answer is right. Only those matter where one is right and the other wrong.
+    Both arrays are true where an answer is right. Only questions count that one answers rightly and the other wrongly.
     """
     wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
     return _two_sided(wins, wins + losses)
@@ -29,10 +29,10 @@ def _two_sided(wins: int, count: int) -> float:
     return min(1.0, 2 * tail)
 
 
-def resampled(
+def bootstrap_interval(
     statistic: Callable[[np.ndarray], float], count: int, seed: int, rounds: int = _ROUNDS
 ) -> tuple[float, float]:
-    """The 95 % interval of something computed from items drawn again and again with replacement, by their numbers."""
-    lot = np.random.default_rng(seed)
-    values = np.sort([statistic(lot.integers(count, size=count)) for _ in range(rounds)])
+    """95 % bootstrap confidence interval of a statistic of items, which it is given as indices drawn at random."""
+    rng = np.random.default_rng(seed)
+    values = np.sort([statistic(rng.integers(count, size=count)) for _ in range(rounds)])
     return float(values[int(0.025 * rounds)]), float(values[int(0.975 * rounds) - 1])

@@ -1,8 +1,27 @@
-"""Scores of fitted tasks, as ``benchmarks/tasks.py`` stored them: fits take hours, so they are read and not made here.
+"""Stored scores of fitted tasks (``--tasks FILE``): fitting takes hours, so the report reads scores and fits nothing.
 
-A result is known by ``task/row/seed`` or ``task/row@10%/seed`` and tells its score, the mixes it came to, and the
-fingerprints of the encoders. Only results of the very model that is looked at are taken, the baseline's, and those of a
-model that was tuned from it.
+The file is one JSON object. ``benchmarks/tasks.py`` writes it; it can also be written by hand. Every entry is one fit::
+
+    {"wnut17/elmo/0": {"score": 0.42,
+                       "encoders": [{"fingerprint": "cf903e..."}],
+                       "mixes": {"input": [{"weights": [0.2, 0.5, 0.3], "gamma": 1.5}]}}}
+
+The key is ``task/row/seed``, or ``task/row@30%/seed`` for a fit on 30 % of the training sentences.
+
+* task: any name; ``wnut17``, ``conll2000``, ``ewt``, ``sst5``, ``trec6`` and ``sick`` are spelled out on the page.
+* row: what the task model was given. ``glove``: word vectors alone, the baseline. ``elmo``: also a learned mix of all
+  layers of the model. ``layer-0``, ``layer-1``, ``layer-2``, ``average``, ``gamma-1``, ``layer-norm``, ``output``,
+  ``both``: other mixes of its layers. ``elmo-fine-tuned``, ``fine-tuned``: the ELMo or transformer trained along with
+  the task. ``bert-last`` and the other ``bert-`` rows: a strategy of `polyseme.embedding.layers.STRATEGIES`.
+  ``tuned``: as ``elmo``, with a model that `polyseme train --from` made of this one. Other rows are ignored.
+* score: test-set score from 0 to 1 (F1 or accuracy). An entry without a score, a fit that failed, is ignored.
+* encoders: the first one's ``fingerprint`` is that of the model (``polyseme.load(path).fingerprint()``). Only fits of
+  the model under test are read, fits of the baseline, and fits of models tuned from it. Empty for the baseline.
+* mixes (optional): the learned softmax weights of the layers and the scale γ.
+* tuned_from, perplexities (row ``tuned``): the fingerprint of the model before tuning, and by text its perplexity
+  ``[before, after]``; the text named ``held-out`` is unseen text of the domain.
+
+All other fields are ignored.
 """
 
 from __future__ import annotations
@@ -28,27 +47,68 @@ TITLES = {
     "sick": "entailment (SICK)",
 }
 COMMAND = "python benchmarks/tasks.py --data DATA --model {model} --glove glove.6B.50d.txt"
+REMEDY = "docs/report.md describes the file that --tasks takes"
 
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
-    """All results of a file, by key."""
+    """Read and check a file of task results; the module docstring describes its format."""
     if path.is_dir():
-        raise ConfigError(f"{path} is a folder; --tasks takes the JSON file that benchmarks/tasks.py stores")
+        raise ConfigError(f"{path} is a folder; --tasks takes a JSON file of task results")
     try:
         results = json.loads(path.read_text("utf-8"))
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: is no text; expected JSON, as benchmarks/tasks.py stores it") from error
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: is no JSON, as benchmarks/tasks.py stores it: {error}") from error
-    if not isinstance(results, dict) or not all(isinstance(each, dict) for each in results.values()):
-        raise FormatError(f"{path}: expected results by name, as benchmarks/tasks.py stores them")
+        raise FormatError(f"{path}: expected JSON, and it is not: {error}; {REMEDY}") from error
+    if not isinstance(results, dict):
+        raise FormatError(f"{path}: expected a JSON object of results by name, got {_short(results)}; {REMEDY}")
+    for key, result in results.items():
+        if expected := _fault(key, result):
+            raise FormatError(f"{path}: {key}: expected {expected}, got {_short(result)}; {REMEDY}")
     return results
 
 
-def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
-    """The scores, in per cent, by task and row, of one model and of the baseline without any; and its mixes.
+def _fault(key: str, result: Any) -> str:  # noqa: ANN401 - anything that JSON holds
+    """What was expected of an entry of the file and is not so; empty if the entry is valid."""
+    if len(key.split("/")) != 3:
+        return "a key of the form task/row/seed"
+    if not isinstance(result, dict):
+        return "an object with a score"
+    if "score" not in result:
+        return ""
+    score, encoders, perplexities = result["score"], result.get("encoders", []), result.get("perplexities", {})
+    mixes = result.get("mixes", {})
+    first_mixes = mixes.get("input", []) if isinstance(mixes, dict) else None
+    if not _is_number(score) or not 0 <= score <= 1:
+        return "a score from 0 to 1"
+    if not isinstance(encoders, list) or not all(isinstance(each, dict) and "fingerprint" in each for each in encoders):
+        return "encoders as a list of objects with a fingerprint"
+    if not isinstance(first_mixes, list) or not all(map(_is_mix, first_mixes)):
+        return "mixes with an input list of objects with weights and gamma"
+    if not isinstance(perplexities, dict) or not all(_are_numbers(each, 2) for each in perplexities.values()):
+        return "perplexities as [before, after] by text"
+    return "perplexities beside tuned_from" if "tuned_from" in result and not perplexities else ""
 
-    Of a model that was tuned from it also the perplexities before and after. Refused where there is none of this model.
+
+def _is_mix(value: Any) -> bool:  # noqa: ANN401 - anything that JSON holds
+    return isinstance(value, dict) and _are_numbers(value.get("weights")) and _is_number(value.get("gamma"))
+
+
+def _are_numbers(value: Any, count: int | None = None) -> bool:  # noqa: ANN401 - anything that JSON holds
+    return isinstance(value, list) and all(map(_is_number, value)) and count in (None, len(value))
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401 - anything that JSON holds
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def results_of_model(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
+    """Scores in per cent by task and row, of one model and of the baseline without it, and its learned mixes.
+
+    If a model was tuned from it, also the perplexities before and after. An error if no fit is of this model.
     """
     scores: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     mixes: defaultdict[str, list[Any]] = defaultdict(list)
@@ -56,8 +116,8 @@ def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
     own = 0
     for key in sorted(results):
         task, row, result = *key.split("/")[:2], results[key]
-        first = result.get("encoders", [])[:1]  # word vectors, which stand beside every encoder, come after it
-        of_model = any(encoder.get("fingerprint") == fingerprint for encoder in first)
+        encoder = result.get("encoders", [])[:1]  # word vectors, which every fit has beside the encoder, come after it
+        of_model = any(each["fingerprint"] == fingerprint for each in encoder)
         is_tuned = result.get("tuned_from") == fingerprint
         if "score" not in result or not (of_model or is_tuned or row.partition("@")[0] == BASE):
             continue
@@ -68,7 +128,7 @@ def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
         if row == MIXED:
             mixes[task] += result.get("mixes", {}).get("input", [])[:1]
     if not own:
-        raise ConfigError("The file of task results holds none of this model: its fingerprint is another.")
+        raise ConfigError("The file of task results has no fits of this model (no entry has its fingerprint).")
     return {
         "scores": {task: dict(rows) for task, rows in scores.items()},
         "mixes": dict(mixes),
@@ -78,26 +138,26 @@ def results_of(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
 
 
 def mean(values: list[float]) -> float:
-    """Of all seeds."""
+    """Mean score over random seeds."""
     return statistics.mean(values)
 
 
 def difference(first: list[float], second: list[float]) -> tuple[float, float]:
-    """How much more the first is, and the standard error of that over seeds; endless where there is one seed only."""
+    """Difference of two mean scores and its standard error over seeds, which is infinite for a single seed."""
     if min(len(first), len(second)) < 2:
         return mean(first) - mean(second), math.inf
     error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
     return mean(first) - mean(second), error
 
 
-def shown(values: list[float] | None) -> str:
-    """Mean and deviation, for a table."""
+def mean_and_deviation(values: list[float] | None) -> str:
+    """Mean ± standard deviation over seeds as a table cell."""
     if not values:
         return "–"
-    beside = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{mean(values):.1f}{beside}"
+    deviation = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{mean(values):.1f}{deviation}"
 
 
-def title(task: str) -> str:
-    """What people call a task."""
+def task_title(task: str) -> str:
+    """The name of a task in plain words."""
     return TITLES.get(task, task)

@@ -1,1 +1,1 @@
-"""The report as a self-contained HTML page."""
+"""The report page: its content, its SVG charts and its HTML."""

@@ -1,4 +1,4 @@
-"""What a page is made of, before anybody thinks of HTML."""
+"""Content of the report page, independent of HTML: paragraphs, tables, figures, example sentences, verdicts."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ UNTESTED: Outcome = "not tested here"
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph; ``**bold**``, ``*emphasis*`` and `` `code` `` are marked as in Markdown."""
+    """A paragraph of text with Markdown's ``**bold**``, ``*emphasis*`` and `` `code` ``; ``## `` makes it a heading."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class PassRule:
-    """What will count as held; it stands before the verdict and the figures."""
+    """The condition under which a claim holds; the page shows it before the verdict and the figures."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of short cells; the first column is text, the others are numbers."""
+    """A table of short cells; columns of numbers are aligned to the right."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, as SVG that takes its colours from the page."""
+    """A chart as SVG, which takes its colours from the page, and its caption."""
 
     svg: str
     caption: str = ""
@@ -46,7 +46,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class ExampleSentences:
-    """Sentences with one word marked, and a note on each: ``(words, place of the word, note)``."""
+    """Example sentences with one word highlighted, and a note on each: ``(words, place of the word, note)``."""
 
     title: str
     lines: tuple[tuple[tuple[str, ...], int, str], ...]
@@ -54,7 +54,7 @@ class ExampleSentences:
 
 @dataclass(frozen=True)
 class ExampleGroups:
-    """Sentences under headings of their own, side by side where there is room: ``(heading, lines)``."""
+    """Groups of example sentences, side by side if there is room: ``(heading, lines as in ExampleSentences)``."""
 
     title: str
     groups: tuple[tuple[str, tuple[tuple[tuple[str, ...], int, str], ...]], ...]
@@ -62,10 +62,10 @@ class ExampleGroups:
 
 @dataclass(frozen=True)
 class Command:
-    """What to type to have the numbers again, and the words that lead to it."""
+    """A shell command that reproduces numbers, and the words before it."""
 
     line: str
-    said: str = "The same again:"
+    lead: str = "To measure this again:"
 
 
 Block = Paragraph | PassRule | Table | Figure | ExampleSentences | ExampleGroups | Command
@@ -73,7 +73,7 @@ Block = Paragraph | PassRule | Table | Figure | ExampleSentences | ExampleGroups
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim about one model: what came out, why, and what there is to see."""
+    """The verdict on a claim for one model: its outcome, the reason, and what the page shows."""
 
     outcome: Outcome
     reason: str
@@ -81,15 +81,25 @@ class Verdict:
 
 
 def percent(share: float) -> str:
-    """A share, or how alike two vectors are, as it stands in a text."""
+    """A share from 0 to 1 as a percentage for running text."""
     return f"{round(100 * share)} %"
 
 
-def capital(text: str) -> str:
-    """With a capital at its beginning; names inside stay as they are written."""
+def percent_interval(low: float, high: float) -> str:
+    """A 95 % confidence interval of a share, for running text."""
+    return f"95 % confidence interval: {100 * low:.0f} to {percent(high)}"
+
+
+def capitalize_first(text: str) -> str:
+    """Text with a capital first letter; the rest stays as it is."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def sentence_of(words: Sequence[str]) -> str:
-    """Words with spaces between, but none before what closes."""
+def join_words(words: Sequence[str]) -> str:
+    """A sentence from its words, without spaces before punctuation."""
     return re.sub(r" ([.,;:!?’]|n't|'s\b)", r"\1", " ".join(words))
+
+
+def list_words(words: Sequence[str]) -> str:
+    """Words as an enumeration: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -1,4 +1,4 @@
-"""Figures as SVG, drawn to be read on a telephone: colours and type are the page's, so they turn dark with it."""
+"""SVG charts (bars, lines, vector strips) that are readable on a phone; CSS of the page gives colours and fonts."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from html import escape
 
 import numpy as np
 
-WIDTH = 400  # of every figure, in its own units
-COLOURS = 5  # that the page has
-_LETTER = 7.2  # about the width of a letter
+WIDTH = 400  # of every chart, in SVG units
+COLOURS = 5  # of the page's palette
+_LETTER = 7.2  # approximate width of a letter
 _ROW = 26
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 14, 12, 40
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: label, length, the interval around it, its colour among the page's, and what is said beside it."""
+    """One bar of a bar chart: label, value, confidence interval, palette colour, and the text beside it."""
 
     label: str
     value: float
     interval: tuple[float, float] | None = None
     colour: int = 0
-    said: str | None = None
+    text: str | None = None
 
 
-def bars(rows: Sequence[Bar], end: float, unit: str = "", mark: float | None = None, start: float = 0.0) -> str:
-    """Bars from left to right with their numbers; a dashed line at ``mark``, to be above of."""
+def bar_chart(rows: Sequence[Bar], end: float, unit: str = "", chance: float | None = None) -> str:
+    """Horizontal bar chart from 0 to ``end`` with values and whiskers; a dashed line marks the level of chance."""
     left = min(170.0, 12 + _LETTER * max(len(row.label) for row in rows))
     room = WIDTH - left - 66
     height = _ROW * len(rows) + 8
 
     def at(value: float) -> float:
-        return left + room * min(1.0, max(0.0, (value - start) / (end - start)))
+        return left + room * min(1.0, max(0.0, value / end))
 
-    drawn, said = [], []
-    if mark is not None:
-        drawn.append(_line(at(mark), 0, at(mark), height, "mark"))
+    drawn, texts = [], []
+    if chance is not None:
+        drawn.append(_line(at(chance), 0, at(chance), height, "mark"))
     for number, row in enumerate(rows):
         y = 4 + number * _ROW
         drawn.append(_text(left - 8, y + 15, row.label, "end"))
@@ -49,22 +49,19 @@ def bars(rows: Sequence[Bar], end: float, unit: str = "", mark: float | None = N
             low, high = map(at, row.interval)
             drawn.append(_line(low, y + 11.5, high, y + 11.5, "whisker"))
         beside = max(at(row.value), at(row.interval[1]) if row.interval else 0)
-        said.append(row.said or f"{row.value:.{_places(end)}f}{unit}")
-        drawn.append(_text(beside + 6, y + 15, said[-1], css="number"))
-    return _svg(height, drawn, ", ".join(f"{row.label}: {text}" for row, text in zip(rows, said, strict=True)))
+        texts.append(row.text or f"{row.value:.{_places(end)}f}{unit}")
+        drawn.append(_text(beside + 6, y + 15, texts[-1], css="number"))
+    return _svg(height, drawn, ", ".join(f"{row.label}: {text}" for row, text in zip(rows, texts, strict=True)))
 
 
-def lines(
+def line_chart(
     series: Mapping[str, Sequence[float | None]],
     places: Sequence[str],
-    across: str,
+    x_title: str,
     span: tuple[float, float],
     band: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """A line for each series over named places; names stand above, in the colours of their lines.
-
-    A band is the interval around the first of them, at every place.
-    """
+    """Line chart with a line for each series and a legend above; ``band`` is the interval around the first series."""
     legend, height = 20 * len(series) + 6, 200
     low, high = span
 
@@ -78,7 +75,7 @@ def lines(
     decimals = 0 if high > 2 and all(step.is_integer() for step in steps) else _places(high)
     drawn = [_grid(step, y(step), decimals) for step in steps]
     drawn += [_text(x(number), legend + height - 20, place, "middle") for number, place in enumerate(places)]
-    drawn.append(_text(WIDTH / 2, legend + height - 3, across, "middle", "faint"))
+    drawn.append(_text(WIDTH / 2, legend + height - 3, x_title, "middle", "faint"))
     if band:
         edge = [(x(place), y(low)) for place, (low, _) in enumerate(band)]
         edge += [(x(place), y(high)) for place, (_, high) in reversed(list(enumerate(band)))]
@@ -90,12 +87,12 @@ def lines(
         drawn += [f'<circle class="f{colour}" cx="{a:.1f}" cy="{b:.1f}" r="3.6"/>' for a, b in points]
         drawn.append(f'<rect class="f{colour}" x="{_LEFT}" y="{20 * number + 5}" width="12" height="12" rx="2"/>')
         drawn.append(_text(_LEFT + 18, 20 * number + 15, name))
-    said = "; ".join(f"{name}: {', '.join(map(_number, values))}" for name, values in series.items())
-    return _svg(legend + height, drawn, said)
+    description = "; ".join(f"{name}: {', '.join(map(_number, values))}" for name, values in series.items())
+    return _svg(legend + height, drawn, description)
 
 
-def strips(rows: Sequence[tuple[str, Sequence[float]]], largest: float | None = None) -> str:
-    """Vectors as strips of cells: the darker, the farther from zero; one colour above it, the other below."""
+def vector_strips(rows: Sequence[tuple[str, Sequence[float]]], largest: float | None = None) -> str:
+    """Vectors as heat-map strips: one colour for positive numbers, one for negative, stronger further from zero."""
     scale = largest or max((abs(number) for _, numbers in rows for number in numbers), default=0) or 1.0
     drawn = []
     for place, (label, numbers) in enumerate(rows):
@@ -129,7 +126,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", css: str = "") -
 
 
 def _places(largest: float) -> int:
-    """Decimals that numbers of this size are shown with."""
+    """Number of decimal places for values of this size."""
     return 2 if largest <= 2 else 1 if largest <= 100 else 0
 
 
@@ -137,8 +134,8 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3g}"
 
 
-def _svg(height: float, drawn: Sequence[str], said: str) -> str:
+def _svg(height: float, drawn: Sequence[str], description: str) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(said, quote=True)}">'
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" role="img" aria-label="{escape(description, quote=True)}">'
         f"{''.join(drawn)}</svg>"
     )

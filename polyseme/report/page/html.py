@@ -1,4 +1,4 @@
-"""One page that stands by itself: no script, no outside resource, light or dark as the reader's screen is."""
+"""The report as one self-contained HTML page: no script, no external resource, light or dark as the screen is."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
-    capital,
-    sentence_of,
+    capitalize_first,
+    join_words,
 )
 
 _CLASSES: dict[Outcome, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
@@ -34,18 +34,18 @@ _MARKS = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
 )
 _CODE = re.compile(r"(`[^`]+`)")
-_TYPE = (  # what a typesetter would do; not in code, which is copied
+_TYPOGRAPHY = (  # not in code, which readers copy
     (re.compile(r"(?<=\d) (?=%)"), "\N{NO-BREAK SPACE}"),
     (re.compile(r"(?<=\b[Ll]ayer) (?=\d)|(?<=\b[Cc]laim) (?=\d)"), "\N{NO-BREAK SPACE}"),
     (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= [a-z])"), "\N{RIGHT SINGLE QUOTATION MARK}"),
 )
-_MANY = 8  # sentences that stand in two columns where there is room
-_HINT = '<p class="note">Each claim says in advance what would count as held.</p>'
+_MANY = 8  # more example sentences than this are set in two columns
+_HINT = '<p class="note">For each claim, the rule that decides whether it holds stands before the results.</p>'
 
 
 @dataclass(frozen=True)
 class ClaimSection:
-    """A claim, what came of it for each model, in their order, and what is said of all."""
+    """The section of one claim: its text, the verdict on each model in order, and a comparison of all models."""
 
     number: int
     title: str
@@ -57,14 +57,14 @@ class ClaimSection:
 
 @dataclass(frozen=True)
 class Page:
-    """All that is written.
+    """All content of the report page.
 
     Attributes:
         models: The models' names, in order.
-        opening: What the first screen shows after the first words.
-        tour: How the vectors come about, for each model.
-        claims: What came of each claim.
-        settings: A line on how it was made.
+        opening: The introduction, below the title.
+        tour: How each model makes its vectors.
+        claims: A section for each claim.
+        settings: How the report was made, for the footer.
     """
 
     models: tuple[str, ...]
@@ -75,7 +75,7 @@ class Page:
 
 
 def write_page(page: Page) -> str:
-    """The page as HTML; the same content gives the same bytes."""
+    """Render the page as HTML; the same content gives the same bytes."""
     css = (files("polyseme.report.page") / "page.css").read_text("utf-8")
     names = ", ".join(page.models)
     body = "\n".join([_header(page), _main(page), f"<footer><p>{inline(page.settings)}</p></footer>"])
@@ -88,16 +88,16 @@ def write_page(page: Page) -> str:
 
 
 def inline(text: str) -> str:
-    """Text with its marks as HTML, set as print is; everything else is escaped."""
-    safe = "".join(part if part.startswith("`") else _set(part) for part in _CODE.split(escape(text, quote=False)))
+    """Markdown emphasis and code as HTML, with typographic spaces and quotes; everything else is escaped."""
+    safe = "".join(part if part.startswith("`") else _typeset(part) for part in _CODE.split(escape(text, quote=False)))
     for pattern, replacement in _MARKS:
         safe = pattern.sub(replacement, safe)
     return safe
 
 
-def _set(text: str) -> str:
-    """Text with spaces that do not break and with curly apostrophes."""
-    for pattern, replacement in _TYPE:
+def _typeset(text: str) -> str:
+    """Text with non-breaking spaces and curly apostrophes."""
+    for pattern, replacement in _TYPOGRAPHY:
         text = pattern.sub(replacement, text)
     return text
 
@@ -129,7 +129,7 @@ def _summary(page: Page) -> str:
 
 
 def _reason(row: ClaimSection) -> str:
-    """Why a claim was not tested, in short; empty where it was."""
+    """Why a claim was not tested, in one sentence; empty if it was."""
     reasons = dict.fromkeys(_first_sentence(verdict.reason) for verdict in row.verdicts if verdict.outcome == UNTESTED)
     return f"Not tested: {'; '.join(reasons)}." if reasons else ""
 
@@ -143,16 +143,16 @@ def _counts(page: Page) -> str:
     lines = []
     for place, name in enumerate(page.models):
         counts = Counter(row.verdicts[place].outcome for row in page.claims)
-        said = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (HELD, FAILED, UNTESTED) if counts[outcome])
+        summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (HELD, FAILED, UNTESTED) if counts[outcome])
         many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
-        lines.append(f"<p>Of {many} about the model named <em>{escape(name)}</em>, {said}.</p>")
+        lines.append(f"<p>Of {many} about the model <em>{escape(name)}</em>, {summary}.</p>")
     return "\n".join(lines)
 
 
 def _main(page: Page) -> str:
     parts = []
     if any(page.tour):
-        parts.append('<h2 id="tour">How the numbers come about</h2>')
+        parts.append('<h2 id="tour">How the model makes its vectors</h2>')
         parts += [_per_model(page, place, _blocks(blocks)) for place, blocks in enumerate(page.tour) if blocks]
     for row in page.claims:
         number = row.number
@@ -187,7 +187,7 @@ def _block(block: Block) -> str:
         case Paragraph(text):
             return f"<h3>{inline(text[3:])}</h3>" if text.startswith("## ") else f"<p>{inline(text)}</p>"
         case PassRule(text):
-            return f'<div class="rule"><b>Held means</b>{inline(capital(text))}</div>'
+            return f'<div class="rule"><b>The claim holds if</b>{inline(capitalize_first(text))}</div>'
         case Figure(svg, caption):
             return f"<figure>\n{svg}\n{f'<figcaption>{inline(caption)}</figcaption>' if caption else ''}</figure>"
         case Table():
@@ -197,9 +197,9 @@ def _block(block: Block) -> str:
         case ExampleGroups(title, groups):
             parts = "\n".join(f"<div>{_quotes(heading, lines)}</div>" for heading, lines in groups)
             return f'<p class="note">{inline(title)}</p>\n<div class="groups">\n{parts}\n</div>'
-        case Command(line, said):
-            lead = f'<p class="note">{inline(said)}</p>\n' if said else ""
-            return f"{lead}<pre>{escape(line, quote=False)}</pre>"
+        case Command(line, lead):
+            before = f'<p class="note">{inline(lead)}</p>\n' if lead else ""
+            return f"{before}<pre>{escape(line, quote=False)}</pre>"
 
 
 def _table(table: Table) -> str:
@@ -223,13 +223,13 @@ def _quotes(title: str, lines: Sequence[tuple[tuple[str, ...], int, str]]) -> st
             f"<mark>{escape(word, quote=False)}</mark>" if number == place else escape(word, quote=False)
             for number, word in enumerate(words)
         ]
-        said = f' <span class="note">{inline(note)}</span>' if note else ""
-        items.append(f"<li>{sentence_of(marked)}{said}</li>")
+        remark = f' <span class="note">{inline(note)}</span>' if note else ""
+        items.append(f"<li>{join_words(marked)}{remark}</li>")
     heading = f'<p class="note">{inline(title)}</p>\n' if title else ""
     many = " many" if len(items) > _MANY else ""
     return f'{heading}<ul class="quotes{many}">\n' + "\n".join(items) + "\n</ul>"
 
 
 def _is_text(cell: str) -> bool:
-    """Whether a cell is to be read rather than compared."""
+    """Whether a table cell holds words rather than a number."""
     return cell[:1].isalpha() or cell.startswith("*")

@@ -28,7 +28,7 @@ from polyseme.serving.http.errors import (
 from polyseme.serving.http.responses import RequestSentences
 from polyseme.serving.http.schema import TextOrSentences
 from polyseme.serving.settings import Limits
-from polyseme.text.tokenizer import Sentence, tokenize
+from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
 B = TypeVar("B", bound=BaseModel)
 Handler = Callable[[Service, B, Request], Awaitable[Response]]
@@ -138,7 +138,7 @@ async def read_sentences(body: TextOrSentences, limits: Limits) -> RequestSenten
     return RequestSentences(sentences, None)
 
 
-async def split_text(text: str, limits: Limits, where: Place) -> list[Sentence]:
+async def split_text(text: str, limits: Limits, where: Place) -> list[TokenizedSentence]:
     """Split raw text into sentences and words, within the limits."""
     if len(text) < _LONG_TEXT:
         return _split(text, limits, where)
@@ -189,8 +189,8 @@ def _check_words(words: Sequence[str], limits: Limits, where: Place) -> None:
         raise too_large(f"a word may have {limits.word_characters:,} characters", [*where, position])
 
 
-def _split(text: str, limits: Limits, where: Place) -> list[Sentence]:
-    sentences: list[Sentence] = []
+def _split(text: str, limits: Limits, where: Place) -> list[TokenizedSentence]:
+    sentences: list[TokenizedSentence] = []
     total = 0
     for sentence in tokenize(text):
         _check_words(sentence.words, limits, where)

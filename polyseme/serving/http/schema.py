@@ -13,8 +13,8 @@ from polyseme.serving.http.errors import invalid
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _SENTENCE = {"anyOf": [{"type": "string"}, _WORDS]}
-_NUMBER = {"type": "integer", "minimum": 0}
-_NUMBERS = {"type": "array", "items": _NUMBER, "minItems": 1, "uniqueItems": True}
+_LAYER_NUMBER = {"type": "integer", "minimum": 0}
+_LAYER_NUMBERS = {"type": "array", "items": _LAYER_NUMBER, "minItems": 1, "uniqueItems": True}
 _MIX = {
     "type": "object",
     "properties": {"weights": {"type": "array", "items": {"type": "number"}}, "gamma": {"type": "number"}},
@@ -22,7 +22,7 @@ _MIX = {
     "additionalProperties": False,
 }
 _LAYERS = {
-    "anyOf": [{"enum": ["all", "mean"]}, _NUMBER, _NUMBERS, _MIX],
+    "anyOf": [{"enum": ["all", "mean"]}, _LAYER_NUMBER, _LAYER_NUMBERS, _MIX],
     "default": "all",
 }
 
@@ -31,9 +31,9 @@ def _layers(value: object) -> Layers:
     """Layers: ``all``, ``mean``, a number, several numbers, or the weights of a mix."""
     if value == "mean":
         return "average"
-    if value == "all" or _is_number(value):
+    if value == "all" or _is_layer_number(value):
         return value  # pyright: ignore[reportReturnType]
-    if isinstance(value, list) and value and all(map(_is_number, value)) and len({*value}) == len(value):
+    if isinstance(value, list) and value and all(map(_is_layer_number, value)) and len({*value}) == len(value):
         return tuple(value)
     if isinstance(value, dict) and {*value} <= {"weights", "gamma"}:
         return _mix(value)
@@ -55,7 +55,7 @@ def _mix(value: dict[str, Any]) -> Mix:
 def _layer(value: object) -> str | int:
     if value == "mean":
         return "average"
-    if _is_number(value):
+    if _is_layer_number(value):
         return value  # pyright: ignore[reportReturnType]
     raise invalid('layer should be a number or "mean"', ["layer"])
 
@@ -64,7 +64,7 @@ def _layer_or_all(value: object) -> str | int:
     return "all" if value == "all" else _layer(value)
 
 
-def _is_number(value: object) -> bool:
+def _is_layer_number(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
@@ -74,18 +74,20 @@ def _is_finite(value: object) -> bool:
 
 def _sentence(value: object) -> str | list[str]:
     """One sentence: raw text, or a list of words."""
-    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value)):
-        return value
+    if _is_sentence(value):
+        return value  # pyright: ignore[reportReturnType]
     raise invalid("sentence should be a string or a list of words", ["sentence"])
+
+
+def _is_sentence(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(word, str) for word in value))
 
 
 def _sentences(value: object) -> list[str | list[str]]:
     if not isinstance(value, list):
         raise invalid("sentences should be a list", ["sentences"])
     for number, sentence in enumerate(value):
-        if not isinstance(sentence, str) and not (
-            isinstance(sentence, list) and all(isinstance(word, str) for word in sentence)
-        ):
+        if not _is_sentence(sentence):
             raise invalid(f"sentence {number} should be a string or a list of words", ["sentences", number])
     return value
 
@@ -100,31 +102,31 @@ def _inputs(value: object) -> list[str]:
     return texts
 
 
-OneSentence = Annotated[Any, BeforeValidator(_sentence), WithJsonSchema(_SENTENCE)]
-SomeSentences = Annotated[
+SentenceField = Annotated[Any, BeforeValidator(_sentence), WithJsonSchema(_SENTENCE)]
+SentencesField = Annotated[
     Any,
     BeforeValidator(_sentences),
     WithJsonSchema({"type": "array", "items": _SENTENCE, "minItems": 2, "maxItems": 64}),
 ]
-OneLayer = Annotated[
-    Any, BeforeValidator(_layer), WithJsonSchema({"anyOf": [_NUMBER, {"const": "mean"}], "default": "mean"})
+LayerField = Annotated[
+    Any, BeforeValidator(_layer), WithJsonSchema({"anyOf": [_LAYER_NUMBER, {"const": "mean"}], "default": "mean"})
 ]
-AnyLayer = Annotated[
+LayerOrAllField = Annotated[
     Any,
     BeforeValidator(_layer_or_all),
-    WithJsonSchema({"anyOf": [_NUMBER, {"enum": ["mean", "all"]}], "default": "all"}),
+    WithJsonSchema({"anyOf": [_LAYER_NUMBER, {"enum": ["mean", "all"]}], "default": "all"}),
 ]
-SomeLayers = Annotated[Any, BeforeValidator(_layers), WithJsonSchema(_LAYERS)]
-Inputs = Annotated[
+LayersField = Annotated[Any, BeforeValidator(_layers), WithJsonSchema(_LAYERS)]
+InputField = Annotated[
     Any,
     BeforeValidator(_inputs),
     WithJsonSchema(
         {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
     ),
 ]
-Model = Annotated[str | None, Field(description="The id of a model in /v1/models; the first one by default.")]
-Position = Annotated[int, Field(ge=0, le=1 << 30, description="The position of the word in the sentence, from 0.")]
-Top = Annotated[int, Field(ge=1, le=100, description="The number of results.")]
+ModelField = Annotated[str | None, Field(description="The id of a model in /v1/models; the first one by default.")]
+PositionField = Annotated[int, Field(ge=0, le=1 << 30, description="The position of the word in the sentence, from 0.")]
+TopField = Annotated[int, Field(ge=1, le=100, description="The number of results.")]
 
 
 class RequestBody(BaseModel):
@@ -143,8 +145,8 @@ class TextOrSentences(RequestBody):
 class WordsRequest(TextOrSentences):
     """Get the vectors of the words in sentences."""
 
-    model: Model = None
-    layers: SomeLayers = "all"
+    model: ModelField = None
+    layers: LayersField = "all"
     format: Literal["json", "float32", "float16"] | None = None
 
 
@@ -156,8 +158,8 @@ class EmbeddingsRequest(BaseModel):
     """Get one vector per text, in OpenAI's format; its fields that do not apply here are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
-    input: Inputs
-    model: Model = None
+    input: InputField
+    model: ModelField = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
 
@@ -165,27 +167,27 @@ class EmbeddingsRequest(BaseModel):
 class NeighboursRequest(RequestBody):
     """Find the uses and the words most similar to a word in its sentence."""
 
-    sentence: OneSentence
-    position: Position
-    model: Model = None
-    layer: OneLayer = "average"
-    top: Top = 10
+    sentence: SentenceField
+    position: PositionField
+    model: ModelField = None
+    layer: LayerField = "average"
+    top: TopField = 10
 
 
 class CompareRequest(RequestBody):
     """Compare the vectors of a word in several sentences, or of one word in each."""
 
-    sentences: SomeSentences
-    positions: list[Position] | None = None
+    sentences: SentencesField
+    positions: list[PositionField] | None = None
     word: str | None = None
-    model: Model = None
-    layer: AnyLayer = "all"
+    model: ModelField = None
+    layer: LayerOrAllField = "all"
 
 
 class PredictRequest(RequestBody):
     """Predict the words at a position with the language model."""
 
-    sentence: OneSentence
-    position: Position
-    model: Model = None
-    top: Top = 10
+    sentence: SentenceField
+    position: PositionField
+    model: ModelField = None
+    top: TopField = 10

@@ -1,58 +1,58 @@
-/** The server's answers, and what went wrong, in one calm sentence. */
+/** API client: requests to the server with retries and a cache, and errors as one sentence for people. */
 
-const KEPT = 300;
+const CACHE_SIZE = 300; // responses
 const TRIES = 4;
-const LONGEST_WAIT = 5; // seconds
+const LONGEST_WAIT = 5; // seconds before a retry
 const KEY = "polyseme-key";
-const answers = new Map();
+const cache = new Map();
 
-/** What the person at the page is told. */
-export class Problem extends Error {
-  /** @param {string} message @param {number} [status] of HTTP, where the server answered at all */
+/** An error with a message for the person at the page. */
+export class PageError extends Error {
+  /** @param {string} message @param {number} [status] the HTTP status; 0 if there was no response */
   constructor(message, status = 0) {
     super(message);
     this.status = status;
   }
 
-  /** Whether it is about what was sent, rather than about the server. */
+  /** Whether the request was wrong, rather than the server in trouble. */
   get refused() {
     return this.status === 413 || this.status === 422;
   }
 }
 
-/** From now on requests carry this key; it is forgotten with the tab. */
+/** Sends this key with all later requests; it is kept until the tab is closed. */
 export function useKey(key) {
   sessionStorage.setItem(KEY, key);
 }
 
 /**
- * An answer, kept for the next time.
+ * The JSON of a response, from the cache if it was requested before.
  *
  * @param {string} path as "v1/compare"
- * @param {object} [body] without one it is a GET
+ * @param {object} [body] of a POST request; without one it is a GET
  * @param {AbortSignal} [signal]
  */
-export async function ask(path, body, signal) {
+export async function fetchCached(path, body, signal) {
   signal?.throwIfAborted();
   const name = path + JSON.stringify(body ?? null);
-  if (!answers.has(name)) answers.set(name, await askAnew(path, body, signal));
-  if (answers.size > KEPT) answers.delete(answers.keys().next().value);
-  return answers.get(name);
+  if (!cache.has(name)) cache.set(name, await fetchJson(path, body, signal));
+  if (cache.size > CACHE_SIZE) cache.delete(cache.keys().next().value);
+  return cache.get(name);
 }
 
-/** An answer that is not kept. */
-export async function askAnew(path, body, signal) {
+/** The JSON of a response, not cached. */
+export async function fetchJson(path, body, signal) {
   const response = await send(path, body, signal);
-  const answer = await response.json().catch(() => signal?.throwIfAborted() ?? null);
-  if (!response.ok) throw problemOf(response, answer);
-  if (answer === null) throw new Problem("The server's answer could not be read.");
-  return answer;
+  const json = await response.json().catch(() => signal?.throwIfAborted() ?? null);
+  if (!response.ok) throw errorOf(response, json);
+  if (json === null) throw new PageError("The server's response could not be read.");
+  return json;
 }
 
 async function send(path, body, signal) {
   for (let left = TRIES; ; left--) {
     const response = await fetch(path, { ...request(body), signal }).catch((error) => {
-      throw error.name === "AbortError" ? error : new Problem("The server does not answer. Is it still running?");
+      throw error.name === "AbortError" ? error : new PageError("The server does not respond. Is it still running?");
     });
     if ((response.status !== 429 && response.status !== 503) || left <= 1) return response;
     await wait(Math.min(Number(response.headers.get("Retry-After")) || 1, LONGEST_WAIT), signal);
@@ -76,15 +76,15 @@ function wait(seconds, signal) {
   });
 }
 
-function problemOf(response, answer) {
+function errorOf(response, json) {
   const { status } = response;
-  if (status === 401) return new Problem("This server answers only with its key.", status);
-  if (status === 429 || status === 503) return new Problem("The server is busy. Try again in a moment.", status);
-  const message = answer?.error?.message;
-  return new Problem(message ? sentenceOf(message) : `The server could not answer (${status}).`, status);
+  if (status === 401) return new PageError("This server requires a key.", status);
+  if (status === 429 || status === 503) return new PageError("The server is busy. Try again in a moment.", status);
+  const message = json?.error?.message;
+  return new PageError(message ? asSentence(message) : `The server could not answer (${status}).`, status);
 }
 
-function sentenceOf(message) {
+function asSentence(message) {
   const start = message.charAt(0).toUpperCase() + message.slice(1);
   return /[.!?]$/.test(start) ? start : `${start}.`;
 }

@@ -1,20 +1,20 @@
-/** Elements out of names, attributes and children. Text always goes in as text, never as markup. */
+/** DOM helpers: create elements and replace their children. Text is always inserted as text, never as markup. */
 
 /**
  * @param {string} tag
- * @param {Object<string, any>} [attributes] `on…` takes a listener; true and false set or leave out; null leaves out.
+ * @param {Object<string, any>} [attributes] `on…` takes a listener; false and null omit an attribute.
  * @param {...(Node|string|null)} children
  */
 export function h(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** The same for SVG. */
+/** Creates an SVG element. */
 export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** A button that does something on this page. */
+/** Creates a button that does not submit a form. */
 export function button(attributes, ...children) {
   return h("button", { type: "button", ...attributes }, ...children);
 }
@@ -29,17 +29,17 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** The element of the page with this id. */
+/** The element with this id. */
 export const byId = (id) => document.getElementById(id);
 
-/** Replaces what is inside an element; what had the focus has it again, found by its id. */
+/** Replaces the children of an element; the focus is restored by id. */
 export function replace(element, ...children) {
   const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
   element.replaceChildren(...children.filter((child) => child != null));
   if (focused) byId(focused)?.focus({ preventScroll: true });
 }
 
-/** A share between 0 and 1 as a bar behind its number; the length is a style property, so no inline style is needed. */
+/** A bar of a length from 0 to 1 and its number; the length is a CSS property, as inline styles are forbidden. */
 export function bar(share, text) {
   const element = h("span", { class: "bar" }, text);
   element.style.setProperty("--share", String(Math.max(0, Math.min(1, share))));

@@ -1,11 +1,11 @@
 /**
- * Ready examples: one word each, in a few sentences. The letter is the sense that a reader sees, shown as a colour.
- * They are split into words as the server would split them, so that they can be shown before it has answered.
+ * Examples: one word each in a few sentences. The letter is the sense of the word, shown as a colour. They are split
+ * into words as the server splits them, so that they can be shown before it responds.
  */
 
-import { joined } from "./text.js";
+import { detokenise } from "./text.js";
 
-const LISTED = {
+const SENTENCES = {
   put: [
     ["a", "I put my books in the bag ."],
     ["a", "She put her book in my bag yesterday ."],
@@ -56,22 +56,22 @@ const LISTED = {
   ],
 };
 
-/** Their words, in the order they are offered. */
-export const EXAMPLES = Object.keys(LISTED);
+/** The words of the examples, in order. */
+export const EXAMPLES = Object.keys(SENTENCES);
 
-/** What somebody sees who comes without a link. */
+/** The example that is shown without a link. */
 export const FIRST = "bank";
 
 /** @returns {import("./state.js").Sentence[]} */
 export function exampleSentences(word) {
-  return LISTED[word].map(([sense, line]) => {
+  return SENTENCES[word].map(([sense, line]) => {
     const words = line.split(" ");
-    return { text: joined(words), sense, position: words.indexOf(word) };
+    return { text: detokenise(words), sense, position: words.indexOf(word) };
   });
 }
 
-/** @returns {Map<string, string[]>} the words of all their sentences, by the text. */
+/** @returns {Map<string, string[]>} the words of all example sentences, by text. */
 export function exampleWords() {
-  const lines = Object.values(LISTED).flat().map(([, line]) => line.split(" "));
-  return new Map(lines.map((words) => [joined(words), words]));
+  const lines = Object.values(SENTENCES).flat().map(([, line]) => line.split(" "));
+  return new Map(lines.map((words) => [detokenise(words), words]));
 }

@@ -1,30 +1,30 @@
-/** Maps of points, [x, y] each: turned towards each other, fitted to a box, labelled without overlaps. */
+/** Geometry of the maps of points [x, y]: alignment (Procrustes), scaling to a box, label placement. */
 
 /**
- * Turns and mirrors each map towards the one after it, so that from layer to layer points go no farther than they
- * must. Distances within a map stay what they are.
+ * Rotates and mirrors each map towards the next one, so that points move as little as possible from layer to layer.
+ * Distances within a map do not change.
  */
 export function align(maps) {
   const aligned = maps.map(centre);
   for (let layer = aligned.length - 2; layer >= 0; layer--) {
-    aligned[layer] = towards(aligned[layer + 1], aligned[layer]);
+    aligned[layer] = procrustes(aligned[layer + 1], aligned[layer]);
   }
   return aligned;
 }
 
 /**
- * A layer's map at the size that its cosines give it: the vectors of one layer may be longer than those of another,
- * and what counts here is where they point.
+ * Scales a layer's map to the distances of vectors of length 1 with its cosines: the vectors of one layer may be
+ * longer than those of another, and only their direction counts here.
  */
 export function byCosine({ map, cosines }) {
-  let [wanted, found] = [0, 0];
+  let [expected, actual] = [0, 0];
   map.forEach(([x, y], one) => {
     map.slice(0, one).forEach((other, number) => {
-      wanted += Math.max(0, 2 - 2 * cosines[one][number]); // the squared distance of vectors of length 1
-      found += (x - other[0]) ** 2 + (y - other[1]) ** 2;
+      expected += Math.max(0, 2 - 2 * cosines[one][number]); // the squared distance of vectors of length 1
+      actual += (x - other[0]) ** 2 + (y - other[1]) ** 2;
     });
   });
-  const scale = found > 0 ? Math.sqrt(wanted / found) : 0;
+  const scale = actual > 0 ? Math.sqrt(expected / actual) : 0;
   return map.map(([x, y]) => [x * scale, y * scale]);
 }
 
@@ -33,28 +33,28 @@ function centre(points) {
   return points.map((point) => [point[0] - x, point[1] - y]);
 }
 
-/** Points turned, and mirrored if need be, as near to a goal as they get (orthogonal Procrustes in the plane). */
-function towards(goal, points) {
+/** Points rotated, and mirrored if that is better, to fit a target (orthogonal Procrustes in the plane). */
+function procrustes(target, points) {
   const mirrored = points.map(([x, y]) => [x, -y]);
-  const [plain, other] = [points, mirrored].map((candidate) => rotation(goal, candidate));
+  const [plain, other] = [points, mirrored].map((candidate) => rotation(target, candidate));
   const [{ cos, sin }, chosen] = plain.fit >= other.fit ? [plain, points] : [other, mirrored];
   return chosen.map(([x, y]) => [cos * x - sin * y, sin * x + cos * y]);
 }
 
-function rotation(goal, points) {
+function rotation(target, points) {
   let along = 0;
   let across = 0;
   points.forEach(([x, y], number) => {
-    along += x * goal[number][0] + y * goal[number][1];
-    across += x * goal[number][1] - y * goal[number][0];
+    along += x * target[number][0] + y * target[number][1];
+    across += x * target[number][1] - y * target[number][0];
   });
   const fit = Math.hypot(along, across);
   return fit > 0 ? { fit, cos: along / fit, sin: across / fit } : { fit, cos: 1, sin: 0 };
 }
 
-const LEAST_EXTENT = 0.05; // smaller differences than this are not blown up to fill the map
+const LEAST_EXTENT = 0.05; // smaller differences than this are not enlarged to fill the map
 
-/** One scale and one middle for all maps of a model, so that nearer is nearer on every layer. */
+/** Scales all maps of a model to a box by one factor, so that distances can be compared across layers. */
 export function fit(maps, { width, height, marginX, marginY }) {
   const [across, up] = [0, 1].map((axis) => range(maps.flat().map((point) => point[axis])));
   const scale = Math.min((width - 2 * marginX) / across.extent, (height - 2 * marginY) / up.extent);
@@ -68,19 +68,20 @@ function range(values) {
 }
 
 /**
- * A place beside each point for its label: over no point and no other label if that can be, near its own in any case.
+ * A place for the label of each point, close to it, avoiding overlaps with points and other labels where possible.
  *
  * @param {[number, number][]} points
  * @param {{width: number, height: number}[]} sizes of the labels
  * @param {{width: number, height: number, gap: number}} box
- * @returns {[number, number][]} the left upper corners
+ * @returns {[number, number][]} the upper left corners
  */
 export function placeLabels(points, sizes, { width, height, gap }) {
   const dots = points.map(([x, y]) => ({ left: x - gap / 2, top: y - gap / 2, width: gap, height: gap }));
-  const choices = points.map((point, number) => candidates(point, sizes[number], { width, height, gap }, points.length));
+  const box = { width, height, gap };
+  const choices = points.map((point, number) => candidates(point, sizes[number], box, points.length));
   const order = [...points.keys()].sort((one, other) => points[one][1] - points[other][1]);
   const chosen = new Map();
-  for (const number of Array(ROUNDS).fill(order).flat()) { // later rounds use what the first left free
+  for (const number of Array(ROUNDS).fill(order).flat()) { // later rounds use room that the first left free
     chosen.delete(number);
     chosen.set(number, cheapest(choices[number], [...dots, ...chosen.values()]));
   }
@@ -94,7 +95,7 @@ function cheapest(choices, taken) {
   return choices[costs.indexOf(Math.min(...costs))];
 }
 
-/** To the right and to the left of a point, and line by line above and below these; the dearer the farther. */
+/** Candidate places right and left of a point, and line by line above and below; farther ones cost more. */
 function candidates([x, y], size, { width, height, gap }, lines) {
   const choices = [];
   for (let line = -lines; line <= lines; line++) {

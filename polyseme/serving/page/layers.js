@@ -1,25 +1,25 @@
-/** The slider over the layers, and what the chosen one makes of the uses, in a sentence. */
+/** The layer slider, its animation, and a one-sentence summary of the chosen layer. */
 
 import { button, byId, h } from "./dom.js";
 import { comparisonOf, mainLayer, mainModel, page, show, stops } from "./store.js";
 
-const STEP = 1100; // milliseconds on each layer while it plays
-const FEW = 5; // layers whose names find room under the slider
+const STEP = 1100; // milliseconds on each layer while the animation plays
+const FEW = 5; // layers whose names fit under the slider
 
-/** What a layer of a model is called. */
+/** The name of a layer of a model. */
 export function layerName(model, layer) {
-  if (layer === "mean") return "mix";
+  if (layer === "mean") return "mean";
   return model.layer_names?.[layer] ?? `layer ${layer}`;
 }
 
-/** The layer of another model at the same relative height, as a place in its list of stops. */
-export function sameHeight(model) {
+/** The layer of another model at the same relative depth, as an index into its stops. */
+export function matchingLayer(model) {
   const [main, layer] = [mainModel(), mainLayer()];
   if (layer === "mean") return stops(model).length - 1;
   return Math.round((layer / Math.max(1, main.layers - 1)) * (model.layers - 1));
 }
 
-/** The slider stays the same element as long as the model does, so that it can be dragged. */
+/** Draws the slider; the element stays the same as long as the model does, so that it can be dragged. */
 export function drawLayers() {
   const model = mainModel();
   const all = stops(model);
@@ -30,7 +30,7 @@ export function drawLayers() {
   slider.setAttribute("aria-valuetext", layerName(model, all[at]));
   [...byId("stops").children].forEach((name, number) => name.classList.toggle("here", number === at));
   byId("play").textContent = page.playing ? "❚❚" : "▶";
-  byId("play").setAttribute("aria-label", page.playing ? "Stop" : "Play from the first layer up");
+  byId("play").setAttribute("aria-label", page.playing ? "Stop" : "Play through the layers");
 }
 
 function build(model, all) {
@@ -57,7 +57,7 @@ function stop() {
   page.playing = null;
 }
 
-/** From the spelling up, a layer at a time. */
+/** Plays the animation from the first layer up, or stops it. */
 export function play() {
   if (page.playing) return go(mainLayer());
   const layers = stops(mainModel()).filter((layer) => layer !== "mean");
@@ -69,28 +69,28 @@ export function play() {
   next();
 }
 
-/** The sentence under the slider: numbers of the layer that is shown. */
-export function drawReading() {
+/** The sentence under the slider: the mean cosines of the shown layer. */
+export function drawSummary() {
   const comparison = comparisonOf(mainModel());
-  if (comparison) byId("reading").textContent = reading(comparison, mainLayer());
+  if (comparison) byId("summary").textContent = summary(comparison, mainLayer());
 }
 
-const SAME = 0.9995;
+const IDENTICAL = 0.9995; // a cosine above this counts as the same vector
 
-function reading(comparison, layer) {
+function summary(comparison, layer) {
   const { cosines } = comparison.layers.find((one) => one.layer === layer);
   const name = layerName(mainModel(), layer);
   const { within, across } = averages(cosines, comparison.shown.map((number) => page.state.sentences[number].sense));
   if (!cosines.length) return "";
   if (cosines.length < 2) return "Add a second sentence to compare.";
-  if (Math.min(...cosines.flat()) > SAME) {
-    return `${capital(name)}: no context yet. All ${cosines.length} uses are one and the same point.`;
+  if (Math.min(...cosines.flat()) > IDENTICAL) {
+    return `${capital(name)}: no context yet. All ${cosines.length} uses have the same vector.`;
   }
-  const parts = [within && `uses of one colour are ${within} alike`, across && `uses of different colours ${across}`];
-  return `${capital(name)}: ${parts.filter(Boolean).join(", ")}.`;
+  const parts = [within && `${within} within a sense`, across && `${across} between senses`];
+  return `${capital(name)}: mean cosine ${parts.filter(Boolean).join(", ")}.`;
 }
 
-/** The average cosine of pairs of one sense and of pairs of two senses; null where there is no such pair. */
+/** The mean cosine of pairs within a sense and between senses; null if there is no such pair. */
 export function averages(cosines, senses) {
   const sums = { within: [0, 0], across: [0, 0] };
   cosines.forEach((row, one) => row.slice(0, one).forEach((cosine, other) => {

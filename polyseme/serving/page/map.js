@@ -1,11 +1,11 @@
-/** A map of the uses: points that wander as the layer changes, where they were before, and their words beside them. */
+/** The map: a scatter plot of the uses with labels, animated from layer to layer, with trails. */
 
 import { h, svg } from "./dom.js";
 import { fit, placeLabels } from "./geometry.js";
 import { page, wordsOf } from "./store.js";
-import { around } from "./text.js";
+import { contextOf } from "./text.js";
 
-const NARROW = 460; // pixels
+const NARROW = 460; // pixels; a narrower map has shorter labels
 
 /**
  * @param {object} options
@@ -25,10 +25,10 @@ export function makeMap({ labelled, redraw, choose }) {
     const box = { width: element.clientWidth, height: element.clientHeight };
     if (!box.width) return;
     const maps = scaled(comparison, box, labelled);
-    const way = comparison.layers[layer]?.layer === "mean" ? [maps[0], maps[layer]] : maps.slice(0, layer + 1);
-    renew(points, comparison.shown, labelled, choose, box.width < NARROW ? 1 : 2);
+    const trail = comparison.layers[layer]?.layer === "mean" ? [maps[0], maps[layer]] : maps.slice(0, layer + 1);
+    update(points, comparison.shown, labelled, choose, box.width < NARROW ? 1 : 2);
     const leaders = move(points, maps[layer] ?? [], box);
-    trails.replaceChildren(...(labelled ? [...paths(comparison.shown, way), ...leaders] : []));
+    trails.replaceChildren(...(labelled ? [...paths(comparison.shown, trail), ...leaders] : []));
   }
   return { element, draw };
 }
@@ -38,8 +38,8 @@ function scaled({ layers }, { width, height }, labelled) {
   return fit(layers.map(({ map }) => map), { width, height, marginX, marginY: labelled ? 48 : 22 });
 }
 
-/** One dot and one label a use, kept from one drawing to the next so that they can wander. */
-function renew(points, shown, labelled, choose, reach) {
+/** One dot and one label per use; elements are reused from one drawing to the next, so that they can move. */
+function update(points, shown, labelled, choose, reach) {
   const old = [...points.children];
   const kept = new Map(old.map((child) => [child.dataset.name, child]));
   const next = shown.flatMap((number) => {
@@ -53,14 +53,14 @@ function renew(points, shown, labelled, choose, reach) {
 
 function make(name, number, choose, reach) {
   const { sense, text, position } = page.state.sentences[number];
-  const about = { "data-name": name, "data-use": number, onclick: () => choose?.(number) };
-  if (name.startsWith("dot")) return h("span", { ...about, class: `dot sense-${sense}` });
-  const [before, word, after] = around(text, wordsOf(text), position, reach);
-  return h("span", { ...about, class: `label sense-${sense}`, dir: "auto" },
-    h("span", { class: "which" }, String(number + 1)), before, h("b", {}, word), after);
+  const attributes = { "data-name": name, "data-use": number, onclick: () => choose?.(number) };
+  if (name.startsWith("dot")) return h("span", { ...attributes, class: `dot sense-${sense}` });
+  const [before, word, after] = contextOf(text, wordsOf(text), position, reach);
+  return h("span", { ...attributes, class: `label sense-${sense}`, dir: "auto" },
+    h("span", { class: "use-number" }, String(number + 1)), before, h("b", {}, word), after);
 }
 
-/** Moves dots and labels to their places. @returns thin lines to the labels that found room only farther off. */
+/** Moves dots and labels to their places. @returns leader lines to the labels that are farther off. */
 function move(points, places, box) {
   const [dots, labels] = [".dot", ".label"].map((kind) => [...points.querySelectorAll(kind)]);
   dots.forEach((element, at) => shift(element, places[at]));
@@ -77,15 +77,15 @@ function leader([x, y], [left, top], { width, height }) {
   return [svg("polyline", { class: "leader", points: `${x},${y} ${near},${middle}` })];
 }
 
-/** A new element appears at its place; one that was there before goes to it, by a transition of the style sheet. */
+/** Places a new element at once; an old one moves there by a CSS transition. */
 function shift(element, [x, y]) {
-  const fresh = !element.style.transform;
-  element.classList.toggle("fresh", fresh);
+  const isNew = !element.style.transform;
+  element.classList.toggle("new", isNew);
   element.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px)`;
-  if (fresh) requestAnimationFrame(() => element.classList.remove("fresh"));
+  if (isNew) requestAnimationFrame(() => element.classList.remove("new"));
 }
 
-/** The way of each use from the spelling alone to where it stands now. */
+/** The trail of each use from the first layer to the shown one. */
 function paths(shown, maps) {
   return shown.map((number, at) => svg("polyline", {
     class: `sense-${page.state.sentences[number].sense}`,

@@ -1,17 +1,17 @@
 /** The list of sentences: pick a word, edit, add, remove. */
 
 import { button, byId, h, svg } from "./dom.js";
-import { MOST_SENTENCES, SENSES, add, edit, pick, remove } from "./state.js";
+import { MAX_SENTENCES, SENSES, add, edit, pick, remove } from "./state.js";
 import { change, page, show, wordsOf } from "./store.js";
 import { locate } from "./text.js";
 
-const rows = new Map(); // of sentence numbers: what was drawn, and the element
-let editing = null; // {number, text} of the sentence in which somebody types
+const rows = new Map(); // by sentence number: what was drawn, and the element
+let editing = null; // {number, text} of the sentence being edited
 
-/** Draws the rows that changed; a row in which somebody types is left alone. */
+/** Draws the rows that changed; a row being edited is left alone. */
 export function drawSentences() {
   const { sentences, use } = page.state;
-  if (editing && sentences[editing.number]?.text !== editing.text) editing = null; // it is another one now
+  if (editing && sentences[editing.number]?.text !== editing.text) editing = null; // the sentence has changed
   sentences.forEach((sentence, number) => {
     const known = [wordsOf(sentence.text), page.labels.get(sentence.text)];
     const typing = number === editing?.number;
@@ -22,7 +22,7 @@ export function drawSentences() {
     rows.get(number).element.remove();
     rows.delete(number);
   }
-  byId("add").hidden = sentences.length >= MOST_SENTENCES;
+  byId("add").hidden = sentences.length >= MAX_SENTENCES;
 }
 
 function place(number, drawn, element) {
@@ -40,24 +40,24 @@ function row(number) {
   const name = number + 1;
   return h("li", { class: `use sense-${sense}${current ? " current" : ""}` },
     button({ class: "number", id: `number-${number}`, "aria-pressed": String(current),
-      "aria-label": `Look closely at use ${name}`, onclick: () => show({ use: number }) }, String(name)),
-    h("div", { class: "said" }, words(number), position === null && wordsOf(text) ? hint(text) : null),
+      "aria-label": `Show details of use ${name}`, onclick: () => show({ use: number }) }, String(name)),
+    h("div", { class: "sentence" }, words(number), position === null && wordsOf(text) ? hint(text) : null),
     h("div", { class: "tools" },
       button({ id: `edit-${number}`, title: "Edit", "aria-label": `Edit sentence ${name}`,
         onclick: () => open(number) }, icon("M4 16l1-4 8-8 3 3-8 8-4 1z")),
       button({ id: `remove-${number}`, title: "Remove", "aria-label": `Remove sentence ${name}`,
-        onclick: () => take(number) }, icon("M5 5l10 10M15 5L5 15"))));
+        onclick: () => drop(number) }, icon("M5 5l10 10M15 5L5 15"))));
 }
 
 function hint(text) {
-  return h("p", { class: "hint" }, page.refused.get(text) ?? "Pick a word of it.");
+  return h("p", { class: "hint" }, page.refused.get(text) ?? "Pick a word in this sentence.");
 }
 
 function icon(path) {
   return svg("svg", { class: "icon", viewBox: "0 0 20 20", "aria-hidden": "true" }, svg("path", { d: path }));
 }
 
-/** The text, each word of it to be picked: one is, the arrow keys go along, and one of them is a tab stop. */
+/** The text with selectable words: a radio group with arrow keys and one tab stop. */
 function words(number) {
   const { text, position } = page.state.sentences[number];
   const known = wordsOf(text) ?? [];
@@ -70,7 +70,7 @@ function words(number) {
   });
   parts.push(text.slice(end));
   return h("p", { class: "words", dir: "auto", role: "radiogroup", "aria-label": `Sentence ${number + 1}, pick a word`,
-    onkeydown: (event) => walk(event, number, position ?? -1, known.length) }, ...parts);
+    onkeydown: (event) => onArrow(event, number, position ?? -1, known.length) }, ...parts);
 }
 
 function word(number, at, text, label) {
@@ -85,16 +85,17 @@ function choose(number, at) {
   return change(pick(page.state, number, at, wordsOf));
 }
 
-/** As in any group of radio buttons, an arrow key picks the next one; in right-to-left text the next is to the left. */
-function walk(event, number, position, length) {
+/** As in any radio group, an arrow key picks the next word; in right-to-left text the next one is to the left. */
+function onArrow(event, number, position, length) {
   const leftward = getComputedStyle(event.currentTarget).direction === "rtl" ? 1 : -1;
   const steps = { ArrowLeft: leftward, ArrowRight: -leftward, ArrowUp: -1, ArrowDown: 1 };
   const here = Number(event.target.id.split("-").at(-1));
-  const goal = { Home: 0, End: length - 1, Enter: here, " ": here }[event.key] ?? position + (steps[event.key] ?? NaN);
-  if (!(goal >= 0 && goal < length)) return;
+  const direct = { Home: 0, End: length - 1, Enter: here, " ": here }[event.key];
+  const target = direct ?? position + (steps[event.key] ?? NaN);
+  if (!(target >= 0 && target < length)) return;
   event.preventDefault();
-  choose(number, goal);
-  byId(`word-${number}-${goal}`).focus({ preventScroll: true });
+  choose(number, target);
+  byId(`word-${number}-${target}`).focus({ preventScroll: true });
 }
 
 function open(number) {
@@ -134,17 +135,17 @@ function editor(number) {
 
 function swatch(letter, checked) {
   return h("label", { class: `swatch sense-${letter}` },
-    h("input", { type: "radio", name: "sense", value: letter, checked, "aria-label": `Sense ${letter}, a colour` }));
+    h("input", { type: "radio", name: "sense", value: letter, checked, "aria-label": `Sense ${letter} (colour)` }));
 }
 
-function take(number) {
+function drop(number) {
   editing = null;
   change(remove(page.state, number));
   (byId(`remove-${Math.min(number, page.state.sentences.length - 1)}`) ?? byId("new-sentence")).focus();
 }
 
-/** What is typed below the list becomes its last sentence. */
-export function acceptSentences() {
+/** Adds what is typed below the list as its last sentence. */
+export function listenForNewSentences() {
   byId("add").addEventListener("submit", (event) => {
     event.preventDefault();
     const field = byId("new-sentence");

@@ -1,34 +1,34 @@
 /**
- * What a person has chosen, and how it is written into the address after the `#`, so that a link holds it.
+ * The state of the page, and how it is written into the address after the `#`, so that a link restores it.
  *
  * @typedef {object} Sentence
  * @property {string} text
- * @property {string} sense a letter that the person gave it, shown as a colour
- * @property {number|null} position of the picked word; null: not looked for yet, or not there
- * @property {string} [sought] the word to look for, where it is another than the state's
+ * @property {string} sense a letter that the user gave it, shown as a colour
+ * @property {number|null} position of the picked word; null: not searched yet, or not found
+ * @property {string} [wanted] the word to pick, if not the word of the state
  * @typedef {object} State
- * @property {string|null} example the ready example these sentences are, unchanged
- * @property {string} word what is looked for in a sentence that has no pick
+ * @property {string|null} example the example that these sentences are, unchanged
+ * @property {string} word the word to pick in a sentence without a pick
  * @property {Sentence[]} sentences
- * @property {number|"mean"|null} layer null: the top one
- * @property {string|null} model null: the first one
- * @property {number} use the one that is looked at closely
+ * @property {number|"mean"|null} layer null: the top layer
+ * @property {string|null} model null: the first model
+ * @property {number} use the number of the use whose details are shown
  */
 
 import { EXAMPLES, FIRST, exampleSentences } from "./examples.js";
 
 export const SENSES = ["a", "b", "c", "d"];
-export const MOST_SENTENCES = 24;
+export const MAX_SENTENCES = 24;
 
 /** @returns {State} */
 export function fromExample(word) {
   return { example: word, word, sentences: exampleSentences(word), layer: null, model: null, use: 0 };
 }
 
-/** @returns {State} of the address; what makes no sense in it is passed over. */
+/** @returns {State} from the fragment of an address; invalid parts are ignored. */
 export function fromFragment(fragment) {
   const fields = new URLSearchParams(fragment.replace(/^#/, ""));
-  const sentences = fields.getAll("s").slice(0, MOST_SENTENCES).map(readSentence).filter(Boolean);
+  const sentences = fields.getAll("s").slice(0, MAX_SENTENCES).map(readSentence).filter(Boolean);
   const example = EXAMPLES.includes(fields.get("example")) ? fields.get("example") : FIRST;
   const state = fromExample(example);
   if (fields.has("word")) Object.assign(state, { example: null, word: fields.get("word"), sentences });
@@ -68,7 +68,7 @@ function readLayer(field) {
 }
 
 /**
- * The word is picked in its sentence, and in every other that has it too; the rest keep what they had.
+ * Picks a word in its sentence, and in every other sentence that has it; the rest keep their picks.
  *
  * @param {State} state
  * @param {(text: string) => string[]|undefined} wordsOf
@@ -84,11 +84,11 @@ export function pick(state, number, position, wordsOf) {
   return { ...state, example: null, word, sentences, use: number };
 }
 
-/** @returns {State} with another text for one sentence; the word picked in it is looked for again. */
+/** @returns {State} with a new text for one sentence; the word picked in it is searched again. */
 export function edit(state, number, text, sense, wordsOf) {
   const { text: old, position } = state.sentences[number];
-  const sought = wordsOf(old)?.[position ?? -1];
-  const changed = old === text ? { text, sense, position } : { text, sense, position: null, sought };
+  const wanted = wordsOf(old)?.[position ?? -1];
+  const changed = old === text ? { text, sense, position } : { text, sense, position: null, wanted };
   return { ...state, example: null, sentences: state.sentences.with(number, changed) };
 }
 
@@ -106,17 +106,17 @@ export function remove(state, number) {
   return { ...state, example: null, sentences, use };
 }
 
-/** @returns {State} in which each sentence whose words are known has its word picked, where it has that word. */
-export function settle(state, wordsOf) {
+/** @returns {State} with the word picked in every sentence whose words are known and include it. */
+export function pickEverywhere(state, wordsOf) {
   const sentences = state.sentences.map((sentence) => {
     const words = wordsOf(sentence.text);
     if (!words || (sentence.position !== null && sentence.position < words.length)) return sentence;
-    return { ...sentence, position: findWord(words, sentence.sought ?? "") ?? findWord(words, state.word) };
+    return { ...sentence, position: findWord(words, sentence.wanted ?? "") ?? findWord(words, state.word) };
   });
   return { ...state, sentences };
 }
 
-/** Where a word stands among words: as written if it can be, else whatever its case. */
+/** The position of a word among words: as written, else in any case; null if there is none. */
 function findWord(words, word) {
   const exact = words.indexOf(word);
   if (exact >= 0) return exact;

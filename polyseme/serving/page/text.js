@@ -1,4 +1,4 @@
-/** Words and the text they stand in. A word of the server's is always a stretch of the text, in order. */
+/** Words and their places in the text. The server's words are always substrings of the text, in order. */
 
 /** @returns {[number, number][]} start and end of each word. */
 export function locate(text, words) {
@@ -11,8 +11,8 @@ export function locate(text, words) {
   });
 }
 
-/** The text right around a word: [before, the word, after], a few words each. */
-export function around(text, words, position, reach) {
+/** The context of a word: [before, the word, after], a few words each. */
+export function contextOf(text, words, position, reach) {
   const spans = locate(text, words);
   const first = Math.max(0, position - reach);
   const last = Math.min(words.length - 1, position + reach);
@@ -23,8 +23,8 @@ export function around(text, words, position, reach) {
 const CLOSING = /^(?:[.,;:!?%)\]}…”’]|n't$|'(?:s|re|ve|ll|d|m)$)/i;
 const WIDE = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}]$/u;
 
-/** Words as a line to read, where there is no text of them: no space before a full stop, nor between Han characters. */
-export function joined(words) {
+/** Detokenises words into a readable line: no space before a full stop, nor between Han characters. */
+export function detokenise(words) {
   return words.reduce((line, word) => {
     const tight = !line || CLOSING.test(word) || /[([{“‘]$/.test(line) || WIDE.test(line);
     return line + (tight ? "" : " ") + word;

@@ -17,7 +17,7 @@ from polyseme.serving.http.requests import check_layers, post, read_sentences, s
 from polyseme.serving.http.responses import BINARY, binary_vectors, json_response, json_vectors
 from polyseme.serving.http.schema import EmbeddingsRequest, WordsRequest
 from polyseme.serving.settings import Limits
-from polyseme.text.tokenizer import Sentence
+from polyseme.text.tokenizer import TokenizedSentence
 
 router = APIRouter()
 
@@ -60,7 +60,7 @@ async def embeddings(service: Service, body: EmbeddingsRequest, request: Request
     return json_response({"object": "list", "data": data, "model": model.id, "usage": usage})
 
 
-def _check_texts(texts: Sequence[Sequence[Sentence]], limits: Limits) -> None:
+def _check_texts(texts: Sequence[Sequence[TokenizedSentence]], limits: Limits) -> None:
     """Refuse a text without words, and texts that together exceed the limits, by the number of the input."""
     sentences = words = 0
     for number, text in enumerate(texts):

@@ -23,7 +23,7 @@ from polyseme.embedding.interfaces import ArrayType
 from polyseme.errors import ConfigError
 
 
-class Features(Protocol):
+class SentenceFeatures(Protocol):
     """The vectors of some sentences, by number."""
 
     def take(self, numbers: Sequence[int]) -> list[np.ndarray]:
@@ -32,7 +32,7 @@ class Features(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class CachedFeatures:
     """Vectors that were computed before, mapped from a file or held in memory."""
 
     rows: np.ndarray  # (all words, layers, dim)
@@ -44,7 +44,7 @@ class Kept:
 
 
 @dataclass(frozen=True, eq=False)
-class Fresh:
+class UncachedFeatures:
     """Vectors that are computed whenever they are asked for."""
 
     encoder: Encoder
@@ -77,13 +77,13 @@ class FeatureCache:
         self.dtype: ArrayType = dtype
         self.remarks: list[str] = []
 
-    def features(self, encoder: Encoder, sentences: Sequence[Sequence[str]]) -> Features:
+    def features(self, encoder: Encoder, sentences: Sequence[Sequence[str]]) -> SentenceFeatures:
         """The vectors of these sentences: from the cache, or computed and put there."""
         ends = np.cumsum([0, *map(len, sentences)])
         shape = (int(ends[-1]), encoder.num_layers, encoder.dim)
         size = int(np.prod(shape)) * np.dtype(self.dtype).itemsize
         if not size:  # nothing cannot be mapped
-            return Kept(np.zeros(shape, dtype=self.dtype), ends)
+            return CachedFeatures(np.zeros(shape, dtype=self.dtype), ends)
         if self._arrays is None or size > self.budget:
             where = f"the cache's {self.budget / 1e9:.1f} GB" if self._arrays else "disk"
             return self._fresh(encoder, sentences, size, where)
@@ -98,7 +98,7 @@ class FeatureCache:
             return self._fresh(encoder, sentences, size, f"{self._arrays.folder} ({error.strerror or error})")
         if rows is None:
             return self._fresh(encoder, sentences, size, str(self._arrays.folder))
-        return Kept(rows, ends)
+        return CachedFeatures(rows, ends)
 
     @cached_property
     def _arrays(self) -> ArrayCache | None:
@@ -111,11 +111,11 @@ class FeatureCache:
             digest.update(json.dumps(words).encode())
         return digest.hexdigest()[:40]
 
-    def _fresh(self, encoder: Encoder, sentences: Sequence[Sequence[str]], size: int, where: str) -> Fresh:
+    def _fresh(self, encoder: Encoder, sentences: Sequence[Sequence[str]], size: int, where: str) -> UncachedFeatures:
         self.remarks.append(
             f"{size / 1e9:.2f} GB of vectors of {encoder.name} have no room in {where}: computed anew in every epoch"
         )
-        return Fresh(encoder, sentences, self.dtype)
+        return UncachedFeatures(encoder, sentences, self.dtype)
 
 
 def embedded(encoder: Encoder, sentences: Iterable[Sequence[str]], dtype: ArrayType) -> Iterator[np.ndarray]:

@@ -5,25 +5,31 @@ Shapes: B sentences, T words of the longest, U distinct words, C characters, L l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import tee
-from typing import Any, NamedTuple
+from itertools import chain, tee
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from polyseme.embedding.batching import compute_in_order, window_words, windows
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
-from polyseme.errors import ConfigError
-from polyseme.tasks.features.feature_cache import FeatureCache, Features, embedded
-from polyseme.text.characters import ByteCharacters
+from polyseme.embedding.sentences import check_sentences
+from polyseme.errors import ConfigError, InputError
+from polyseme.tasks.features.feature_cache import FeatureCache, SentenceFeatures, embedded
+from polyseme.text.tokenizer import tokenize_words
+from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
+WORD_BUDGET = 2048  # words that are read at a time
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
 
 
-class Item(NamedTuple):
+class EmbeddedSentence(NamedTuple):
     """A sentence and its vectors from each frozen encoder, arrays (words, layers, dim)."""
 
     words: Sequence[str]
@@ -31,7 +37,7 @@ class Item(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Inputs:
+class FeatureBatch:
     """A batch of sentences, each with one word at least."""
 
     lengths: Tensor  # (B,) on the CPU
@@ -43,7 +49,7 @@ class Inputs:
     spellings: Tensor  # (U, C) of the distinct words
     spelling_lengths: Tensor  # (U,)
 
-    def to(self, device: torch.device | str) -> Inputs:
+    def to(self, device: torch.device | str) -> FeatureBatch:
         """The same on another device, vectors as float32; lengths steer loops and stay where they are."""
         moved = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
         layers = tuple(part.float() for part in moved["layers"])
@@ -51,8 +57,8 @@ class Inputs:
         return replace(self, **{**moved, "lengths": self.lengths, "layers": layers, "words": words})
 
 
-class Reader:
-    """What a task knows of encoders: sentences in, `Inputs` out.
+class FeatureReader:
+    """What a task knows of encoders: sentences in, `FeatureBatch` out.
 
     Args:
         encoders: The contextual ones; none is allowed.
@@ -83,13 +89,13 @@ class Reader:
         """Sentences that are read many times: the vectors of all are computed now."""
         return Dataset(self, sentences, [self.cache.features(encoder, sentences) for encoder in self.frozen])
 
-    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[Item]:
+    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[EmbeddedSentence]:
         """Sentences that are read once, in order; memory is constant."""
         first, *copies = tee(sentences, 1 + len(self.frozen))
         vectors = [embedded(*pair, self.cache.dtype) for pair in zip(self.frozen, copies, strict=True)]
-        return (Item(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
+        return (EmbeddedSentence(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
 
-    def collate(self, items: Sequence[Item]) -> Inputs:
+    def collate(self, items: Sequence[EmbeddedSentence]) -> FeatureBatch:
         """Some sentences as one batch."""
         lengths = torch.tensor([len(item.words) for item in items])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
@@ -97,7 +103,7 @@ class Reader:
         words = padded.pop()[:, 0] if self.words else None
         sentences = [item.words for item in items]
         encoded = tuple(encoder.collate(sentences) for encoder in self.encoders) if self.learns else ()
-        return Inputs(lengths, mask, tuple(padded), encoded, words, *self._spell(sentences, mask))
+        return FeatureBatch(lengths, mask, tuple(padded), encoded, words, *self._spell(sentences, mask))
 
     def _spell(self, sentences: Sequence[Sequence[str]], mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         distinct: dict[str, int] = {}
@@ -111,19 +117,58 @@ class Reader:
 class Dataset:
     """Sentences with their vectors at hand, by number."""
 
-    def __init__(self, reader: Reader, sentences: Sequence[Sequence[str]], features: Sequence[Features]) -> None:
+    def __init__(
+        self, reader: FeatureReader, sentences: Sequence[Sequence[str]], features: Sequence[SentenceFeatures]
+    ) -> None:
         self.reader, self.sentences, self.features = reader, sentences, features
         self.lengths = np.array([len(words) for words in sentences])
 
     def __len__(self) -> int:
         return len(self.sentences)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
         """Some of the sentences as one batch."""
         chosen = [int(number) for number in numbers]
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
-        return self.reader.collate([Item(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)])
+        return self.reader.collate(
+            [EmbeddedSentence(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
+        )
+
+
+def check_listed(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
+    """Refuse one bare string, and what is no list at all."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InputError(f"expected a list of texts or of word lists, not {texts!r:.60}; put a single one in a list")
+    return texts
+
+
+def as_word_lists(texts: Iterable[str | Sequence[str]]) -> Iterator[list[str]]:
+    """Tokenise raw strings, each to one list of words, and check word lists; both may come in one stream."""
+    return check_sentences(
+        list(chain.from_iterable(tokenize_words(text))) if isinstance(text, str) else text
+        for text in check_listed(texts)
+    )
+
+
+def answer_in_order(
+    things: Iterable[Thing],
+    size: Callable[[Thing], int],
+    answer: Callable[[list[Thing]], Sequence[Result]],
+    nothing: Result,
+) -> Iterator[Result]:
+    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
+
+    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
+        filled = [thing for thing in batch if size(thing)]
+        answers = iter(answer(filled) if filled else ())
+        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
+
+    def count(thing: Thing) -> int:
+        return size(thing) + 1
+
+    for window in windows(things, count, window_words(WORD_BUDGET)):
+        yield from compute_in_order(window, count, WORD_BUDGET, begin)
 
 
 def _pad(arrays: Sequence[np.ndarray], steps: int) -> Tensor:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,59 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import atomic_folder
-from polyseme.formats.json_file import read_json
-from polyseme.tasks.fitting.averaging import Average
+from polyseme.files import atomic_folder, read_json
 
 _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", "adam", "means"))}
 
 
+class WeightAverage:
+    """The mean of the weights over the last steps, newer ones counting more.
+
+    Args:
+        network: Whose weights; only those that learn are followed.
+        memory: How much of the mean is kept at a step; 0.99 is a mean over about a hundred steps. At first it is a
+            plain mean of all steps so far.
+    """
+
+    def __init__(self, network: nn.Module, memory: float) -> None:
+        self.memory = memory
+        self.steps = 0
+        self._weights = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
+        self.means = {name: weight.detach().clone() for name, weight in self._weights.items()}
+
+    @torch.no_grad()
+    def follow(self) -> None:
+        """Take the weights after a step in."""
+        self.steps += 1
+        share = max(1 - self.memory, 1 / self.steps)
+        for name, weight in self._weights.items():
+            self.means[name].lerp_(weight, share)
+
+    def restore(self, means: Mapping[str, Tensor], steps: int) -> None:
+        """Go on from where a run was."""
+        self.steps = steps
+        for name, mean in self.means.items():
+            mean.copy_(means[name])
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the network have the means instead of its weights for a while."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    @torch.no_grad()
+    def _swap(self) -> None:
+        for name, weight in self._weights.items():
+            before = weight.detach().clone()
+            weight.copy_(self.means[name])
+            self.means[name].copy_(before)
+
+
 @dataclass
-class Progress:
+class FitState:
     """Where a fit stands after an epoch."""
 
     epoch: int = 0
@@ -42,7 +87,7 @@ class Progress:
     weights: dict[str, Tensor] | None = None  # of the best epoch
 
 
-class Checkpoint:
+class FitCheckpoint:
     """A folder that holds the last finished epoch of one run.
 
     Args:
@@ -54,7 +99,9 @@ class Checkpoint:
         self.folder = Path(folder)
         self.about = json.loads(json.dumps(about))
 
-    def save(self, progress: Progress, network: nn.Module, optimizer: torch.optim.Optimizer, average: Average) -> None:
+    def save(
+        self, progress: FitState, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage
+    ) -> None:
         """Write all of it; the folder changes as a whole or not at all."""
         state = {name: value for name, value in vars(progress).items() if name != "weights"}
         state["steps"] = average.steps
@@ -65,7 +112,7 @@ class Checkpoint:
             save_file(plain(_memory(optimizer)), folder / "adam.safetensors")
             save_file(plain(average.means), folder / "means.safetensors")
 
-    def load(self, network: nn.Module, optimizer: torch.optim.Optimizer, average: Average) -> Progress | None:
+    def load(self, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage) -> FitState | None:
         """Take up what is there; None where there is nothing."""
         if not self.folder.is_dir():
             return None
@@ -81,7 +128,7 @@ class Checkpoint:
             )
         try:
             average.restore(load_file(self.folder / "means.safetensors"), state.pop("steps"))
-            progress = Progress(**state, weights=load_file(self.folder / "best.safetensors") or None)
+            progress = FitState(**state, weights=load_file(self.folder / "best.safetensors") or None)
             network.load_state_dict(load_file(self.folder / "weights.safetensors"))
             _restore(optimizer, load_file(self.folder / "adam.safetensors"))
         except (SafetensorError, OSError, TypeError, KeyError, RuntimeError, ValueError) as error:

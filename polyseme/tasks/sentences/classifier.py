@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from polyseme.tasks.features.reader import Reader
+from polyseme.tasks.features.reader import FeatureReader
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.metrics import ClassScores
-from polyseme.tasks.sentences.classifier_network import AttentionNetwork, ClassifierSettings, LinearNetwork, PooledSet
 from polyseme.tasks.sentences.data import Example, ExampleSet, check_single
 from polyseme.tasks.sentences.model import ExampleModel
-from polyseme.tasks.sentences.objective import ExampleNetwork, Readable
-from polyseme.tasks.sentences.targets import Classes, as_labels
+from polyseme.tasks.sentences.networks import AttentionNetwork, ClassifierSettings, LinearNetwork, PooledSet
+from polyseme.tasks.sentences.objective import ExampleNetwork, ExampleSource
+from polyseme.tasks.sentences.targets import LabelTarget
 
 
-class Classifier(ExampleModel[ClassifierSettings, Classes, ClassScores]):
-    """A label for each sentence, learned from labelled sentences; its arguments are those of `TaskModel`.
+class Classifier(ExampleModel[ClassifierSettings, LabelTarget, ClassScores]):
+    """A label for each text, learned from labelled texts (raw strings or word lists).
 
-    Attributes:
-        goal_: The labels that it knows, after `fit`.
+    Its arguments are those of `TaskModel`.
     """
 
     task = "classifier"
@@ -30,37 +29,33 @@ class Classifier(ExampleModel[ClassifierSettings, Classes, ClassScores]):
     width = 1
 
     @property
-    def classes_(self) -> tuple[str, ...]:
-        """The labels in the order of `predict_proba`."""
-        assert self.network
-        return self.goal_.names
+    def _estimator_type(self) -> Literal["classifier"]:
+        return "classifier"
 
-    def predict_proba(self, examples: Iterable[Sequence[str]]) -> np.ndarray:
-        """How likely each label is, (sentences, labels)."""
-        nothing = np.zeros((0, len(self.classes_)), dtype=np.float32)
-        outputs = list(self.outputs(examples))
-        return self.goal_.probabilities(np.stack(outputs)) if outputs else nothing
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels in the order of `predict_proba`."""
+        return np.array(self.target_.names, dtype=object)
+
+    def predict_proba(self, examples: Iterable[str | Sequence[str]]) -> np.ndarray:
+        """The probability of each label, (sentences, labels)."""
+        target, outputs = self.target_, list(self.outputs(examples))
+        return target.probabilities(np.stack(outputs) if outputs else np.zeros((0, target.size), dtype=np.float32))
 
     def _check(self, examples: Iterable[Any]) -> Iterator[Example]:
         return check_single(examples)
 
-    def _answers(self, answers: Sequence[Any], which: str) -> list[str]:
-        return as_labels(answers, which)
+    def _target_kind(self, settings: ClassifierSettings) -> type[LabelTarget]:
+        return LabelTarget
 
-    def _learn_goal(self, answers: Sequence[str]) -> Classes:
-        return Classes.learn(answers)
+    def _make_network(self, reader: FeatureReader) -> ExampleNetwork:
+        kind = LinearNetwork if self.settings_.kind == "linear" else AttentionNetwork
+        return kind(self.settings_, reader, self.target_.size)
 
-    def _make_network(self, reader: Reader) -> ExampleNetwork:
-        kind = LinearNetwork if self.settings.kind == "linear" else AttentionNetwork
-        return kind(self.settings, reader, self.goal_.size)
+    def _readable(self, examples: Sequence[Example]) -> ExampleSource:
+        data = ExampleSet(self.reader_, examples)
+        return PooledSet(data) if self.settings_.kind == "linear" else data
 
-    def _readable(self, examples: Sequence[Example]) -> Readable:
-        data = ExampleSet(self.reader, examples)
-        return PooledSet(data) if self.settings.kind == "linear" else data
-
-    def _prepare(self, train: Readable) -> None:
-        if isinstance(self.network, LinearNetwork) and isinstance(train, PooledSet):
-            self.network.measure(train.pooled)
-
-    def _take_learned(self, learned: Any) -> None:  # noqa: ANN401 - whatever a file says
-        self.goal_ = Classes.restore(learned)
+    def _prepare(self, train: ExampleSource) -> None:
+        if isinstance(self.network_, LinearNetwork) and isinstance(train, PooledSet):
+            self.network_.measure(train.pooled)

@@ -1,46 +1,41 @@
 """Examples of a task that says something of whole sentences: a sentence, or two, and the answer.
 
 Inside, an example is a tuple of one or two sentences, so that both kinds of task are read the same way. A batch of B
-examples is `Inputs` of all first sentences and then all second ones.
+examples is `FeatureBatch` of all first sentences and then all second ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader
+from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, as_word_lists
 
-WORD_BUDGET = 2048  # words that are read at a time
 Example = tuple[list[str], ...]
-Thing = TypeVar("Thing")
-Result = TypeVar("Result")
 
 
-def check_single(sentences: Iterable[Sequence[str]]) -> Iterator[Example]:
-    """Sentences as examples, or a sentence about what is wrong."""
-    return ((words,) for words in check_sentences(sentences))
+def check_single(texts: Iterable[str | Sequence[str]]) -> Iterator[Example]:
+    """Raw strings or word lists as examples of one sentence each."""
+    return ((words,) for words in as_word_lists(texts))
 
 
-def check_pairs(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Example]:
-    """Pairs of sentences as examples, or a sentence about what is wrong."""
+def check_pairs(pairs: Iterable[Any]) -> Iterator[Example]:
+    """Pairs of raw strings or word lists as examples of two sentences each."""
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
-        raise InputError(f"pairs should be two lists of words each, not {pairs!r:.60}")
+        raise InputError(f"a list of pairs of texts or word lists was expected, not {pairs!r:.60}")
     return (_check_pair(pair, number) for number, pair in enumerate(pairs))
 
 
-def _check_pair(pair: Sequence[Sequence[str]], number: int) -> Example:
-    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise InputError(f"pair {number} should be two lists of words, not {pair!r:.60}")
+def _check_pair(pair: Any, number: int) -> Example:  # noqa: ANN401 - a list, a tuple, a row of an array
+    if isinstance(pair, str) or not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+        raise InputError(f"pair {number} should be two texts or two lists of words, not {pair!r:.60}")
     try:
-        return tuple(check_sentences(pair))
+        return tuple(as_word_lists(pair))
     except InputError as error:
         raise InputError(f"pair {number}: {error}") from error
 
@@ -74,7 +69,7 @@ class Examples:
 class ExampleSet:
     """Examples that are read many times, each distinct sentence kept once; by number."""
 
-    def __init__(self, reader: Reader, examples: Sequence[Example]) -> None:
+    def __init__(self, reader: FeatureReader, examples: Sequence[Example]) -> None:
         distinct: dict[tuple[str, ...], int] = {}
         rows = [[distinct.setdefault(tuple(words), len(distinct)) for words in example] for example in examples]
         self._sentences = np.array(rows)  # (examples, 1 or 2) numbers of distinct sentences
@@ -84,37 +79,19 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, numbers: Sequence[int] | np.ndarray) -> Inputs:
+    def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
         """Some of the examples: their first sentences, then their second ones."""
         return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
 
 
-def collate_examples(reader: Reader, examples: Sequence[Sequence[Item]]) -> Inputs:
+def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[EmbeddedSentence]]) -> FeatureBatch:
     """Some examples as one batch: their first sentences, then their second ones."""
     return reader.collate([item for place in zip(*examples, strict=True) for item in place])
 
 
-def stream_examples(reader: Reader, examples: Iterable[Example], width: int) -> Iterator[tuple[Item, ...]]:
+def stream_examples(
+    reader: FeatureReader, examples: Iterable[Example], width: int
+) -> Iterator[tuple[EmbeddedSentence, ...]]:
     """Examples with the vectors of their sentences, in order; memory is constant."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)
-
-
-def answer_in_order(
-    things: Iterable[Thing],
-    size: Callable[[Thing], int],
-    answer: Callable[[list[Thing]], Sequence[Result]],
-    nothing: Result,
-) -> Iterator[Result]:
-    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
-
-    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
-        filled = [thing for thing in batch if size(thing)]
-        answers = iter(answer(filled) if filled else ())
-        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
-
-    def count(thing: Thing) -> int:
-        return size(thing) + 1
-
-    for window in windows(things, count, window_words(WORD_BUDGET)):
-        yield from compute_in_order(window, count, WORD_BUDGET, begin)

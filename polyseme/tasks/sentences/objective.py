@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.embedding.batching import batches
+from polyseme.tasks.features.bilstm import learning_layers
 from polyseme.tasks.features.mixing import TaskNetwork
-from polyseme.tasks.features.reader import Reader
-from polyseme.tasks.features.word_vectors import learning_layers
-from polyseme.tasks.fitting.loop import FitSettings, Score, length_batches
-from polyseme.tasks.sentences.data import WORD_BUDGET, Examples
-from polyseme.tasks.sentences.targets import Goal
+from polyseme.tasks.features.reader import WORD_BUDGET, FeatureReader
+from polyseme.tasks.fitting.loop import DevScore, FitSettings, length_batches
+from polyseme.tasks.sentences.data import Examples
+from polyseme.tasks.sentences.targets import Target
 
 
 class ExampleNetwork(TaskNetwork):
@@ -26,7 +26,7 @@ class ExampleNetwork(TaskNetwork):
         return 0.0
 
 
-class Readable(Protocol):
+class ExampleSource(Protocol):
     """Examples by number, as the network reads them."""
 
     lengths: np.ndarray
@@ -44,7 +44,7 @@ class ExampleTask:
     Args:
         network: Gives numbers (B, K).
         reader: What the sets were made with.
-        goal: What the numbers mean.
+        target: What the numbers mean.
         sets: Training and dev, each as it is read and with its answers.
         settings: Of the fit.
     """
@@ -52,14 +52,14 @@ class ExampleTask:
     def __init__(
         self,
         network: ExampleNetwork,
-        reader: Reader,
-        goal: Goal,
-        sets: Sequence[tuple[Readable, Examples]],
+        reader: FeatureReader,
+        target: Target,
+        sets: Sequence[tuple[ExampleSource, Examples]],
         settings: FitSettings,
     ) -> None:
-        self._network, self.goal, self.settings = network, goal, settings
+        self._network, self.target, self.settings = network, target, settings
         (self.train_set, train), *self.dev = sets
-        self._truth = goal.encode(train.answers)
+        self._truth = target.encode(train.answers)
         self._layers = learning_layers(reader, train.examples[0][0])
 
     @property
@@ -71,26 +71,26 @@ class ExampleTask:
         """The weights of encoders that learn, by layer from the bottom up."""
         return self._layers
 
-    def batches(self, lot: np.random.Generator) -> list[np.ndarray]:
+    def batches(self, rng: np.random.Generator) -> list[np.ndarray]:
         """Numbers of examples of like length."""
-        return length_batches(self.train_set.lengths, self.settings.batch_size, lot)
+        return length_batches(self.train_set.lengths, self.settings.batch_size, rng)
 
     def loss(self, batch: np.ndarray) -> Tensor:
         """How wrong the network is, and what uneven mixes cost."""
         device = next(self._network.parameters()).device
         outputs = self._network(self.train_set.batch(batch).to(device))
-        return self.goal.loss(outputs, self._truth[batch].to(device)) + self._network.penalty()
+        return self.target.loss(outputs, self._truth[batch].to(device)) + self._network.penalty()
 
-    def score(self) -> Score | None:
+    def score(self) -> DevScore | None:
         """Accuracy, or Pearson's correlation, on the dev set."""
         if not self.dev:
             return None
         data, dev = self.dev[0]
-        predicted: list[Any] = self.goal.decode(outputs_of_all(self._network, data))
-        return self.goal.compare(dev.answers, predicted).main
+        predicted: list[Any] = self.target.decode(outputs_of_all(self._network, data))
+        return self.target.compare(dev.answers, predicted).main
 
 
-def outputs_of_all(network: ExampleNetwork, data: Readable) -> np.ndarray:
+def outputs_of_all(network: ExampleNetwork, data: ExampleSource) -> np.ndarray:
     """The network's numbers (examples, K) for a whole set, in order."""
     found: dict[int, np.ndarray] = {}
     for numbers in batches(data.lengths.tolist(), WORD_BUDGET):

@@ -1,7 +1,7 @@
 """What is to be said of a sentence or a pair: one of some labels, or a number.
 
-A goal turns answers into what a network learns from, what a network gives into answers, and compares answers. Of what
-says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
+A target turns answers into what a network learns from, what a network gives into answers, and compares answers. Of
+what says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
 
 Shapes: B examples, K numbers that the network gives for each.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,11 @@ from torch.nn import functional as F
 from polyseme.errors import FormatError, InputError
 from polyseme.tasks.metrics import ClassScores, NumberScores, score_classes, score_numbers
 
-MOST = 1000  # more labels than any set has are another column
+MAX_LABELS = 1000  # more labels than any set has are another column
 
 
 @dataclass(frozen=True)
-class Classes:
+class LabelTarget:
     """One of some labels.
 
     Attributes:
@@ -38,24 +38,33 @@ class Classes:
     shares: tuple[float, ...]
 
     @classmethod
-    def learn(cls, labels: Sequence[str]) -> Classes:
+    def read(cls, answers: Iterable[Any], which: str) -> list[str]:
+        """The labels of a set as strings; none may be missing."""
+        labels = list(answers)
+        missing = next((n for n, label in enumerate(labels) if label is None or label != label), None)
+        if missing is not None:
+            raise InputError(f"the {which} set's example {missing} has no label")
+        return [str(label) for label in labels]
+
+    @classmethod
+    def learn(cls, labels: Sequence[str]) -> LabelTarget:
         """The labels of a training set."""
         kinds = Counter(labels)
         if not kinds:
             raise InputError("the training set is empty: there is nothing with words and a label in it")
         if len(kinds) == 1:
             raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
-        if len(kinds) > MOST:
+        if len(kinds) > MAX_LABELS:
             shown = ", ".join(f"{label:.20}" for label, _ in kinds.most_common(4))
             raise InputError(
-                f"training has {len(kinds):,} different labels ({shown}, ...), more than the {MOST:,} that are taken; "
-                "is this the column of the labels?"
+                f"training has {len(kinds):,} different labels ({shown}, ...), more than the limit of "
+                f"{MAX_LABELS:,}; is this the column of the labels?"
             )
         names = sorted(kinds)
         return cls(tuple(names), tuple(kinds[name] / len(labels) for name in names))
 
     @classmethod
-    def restore(cls, learned: Any) -> Classes:  # noqa: ANN401 - whatever a file says
+    def restore(cls, learned: Any) -> LabelTarget:  # noqa: ANN401 - whatever a file says
         """What `vars` gave, out of a file."""
         names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
         if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
@@ -104,7 +113,7 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Scale:
+class NumberTarget:
     """A number, as relatedness from 1 to 5. What says nothing is given the mean.
 
     Attributes:
@@ -122,7 +131,20 @@ class Scale:
     size = 1
 
     @classmethod
-    def learn(cls, numbers: Sequence[float]) -> Scale:
+    def read(cls, answers: Iterable[Any], which: str) -> list[float]:
+        """The numbers of a set; each must be one."""
+        numbers: list[float] = []
+        for number, answer in enumerate(answers):
+            try:
+                numbers.append(float(answer))
+            except (TypeError, ValueError):
+                numbers.append(math.nan)
+            if not math.isfinite(numbers[-1]):
+                raise InputError(f"the {which} set's example {number} should have a number, not {answer!r:.40}")
+        return numbers
+
+    @classmethod
+    def learn(cls, numbers: Sequence[float]) -> NumberTarget:
         """The numbers of a training set."""
         if not numbers:
             raise InputError("the training set is empty: there is nothing with words and a number in it")
@@ -132,7 +154,7 @@ class Scale:
         return cls(float(np.mean(numbers)), float(np.std(numbers)), least, most)
 
     @classmethod
-    def restore(cls, learned: Any) -> Scale:  # noqa: ANN401 - whatever a file says
+    def restore(cls, learned: Any) -> NumberTarget:  # noqa: ANN401 - whatever a file says
         """What `vars` gave, out of a file."""
         try:
             return cls(*(float(learned[name]) for name in ("mean", "deviation", "least", "most")))
@@ -164,25 +186,4 @@ class Scale:
         return score_numbers(gold, predicted)
 
 
-Goal = Classes | Scale
-
-
-def as_labels(answers: Sequence[Any], which: str) -> list[str]:
-    """Labels of a set as strings; none may be missing."""
-    missing = next((number for number, answer in enumerate(answers) if answer is None), None)
-    if missing is not None:
-        raise InputError(f"the {which} set's example {missing} has no label")
-    return [str(answer) for answer in answers]
-
-
-def as_numbers(answers: Sequence[Any], which: str) -> list[float]:
-    """Numbers of a set; each must be one."""
-    numbers = []
-    for number, answer in enumerate(answers):
-        try:
-            numbers.append(float(answer))
-        except (TypeError, ValueError):
-            numbers.append(math.nan)
-        if not math.isfinite(numbers[-1]):
-            raise InputError(f"the {which} set's example {number} should have a number, not {answer!r:.40}")
-    return numbers
+Target = LabelTarget | NumberTarget

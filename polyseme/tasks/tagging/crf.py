@@ -18,7 +18,7 @@ FORBIDDEN = -1e30  # its exponential is exactly 0, and unlike infinity it leaves
 
 
 class Crf(nn.Module):
-    """Scores of labels beside each other. What the constraints forbid has no part in any sum and is never predicted."""
+    """Conditional random field: learned transition scores; what the constraints forbid is never predicted."""
 
     forbidden_start: Tensor
     forbidden_between: Tensor
@@ -51,8 +51,8 @@ class Crf(nn.Module):
         _, steps, count = emissions.shape
         first = start + emissions[:, 0]
         if steps == 1 or not emissions.is_cuda or emissions.numel() * count * count > MOST_AT_ONCE:
-            return torch.logsumexp(_word_by_word(first, between, emissions, mask) + end, dim=1)
-        return torch.logsumexp(first.unsqueeze(2) + _two_by_two(between, emissions, mask) + end, dim=(1, 2))
+            return torch.logsumexp(_forward_by_word(first, between, emissions, mask) + end, dim=1)
+        return torch.logsumexp(first.unsqueeze(2) + _forward_by_halving(between, emissions, mask) + end, dim=(1, 2))
 
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The probability (B, T, K) of each label of each word, over all allowed sequences."""
@@ -86,7 +86,7 @@ class Crf(nn.Module):
         )
 
 
-def _word_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+def _forward_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
     """From the first words' scores (B, K) to those (B, K) of all ways to each label of the last words."""
     steps = zip(emissions.unbind(1), mask.unsqueeze(2).unbind(1), strict=True)  # a slice a word would be quadratic
     for scores, present in islice(steps, 1, None):
@@ -95,7 +95,7 @@ def _word_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tenso
     return total
 
 
-def _two_by_two(between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
+def _forward_by_halving(between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
     """The scores (B, K, K) of all ways from each label of the first words to each of the last.
 
     Neighbours are joined, then pairs of neighbours, and so on: more work, but few steps, which a GPU likes better.

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import InputError
+from polyseme.tasks.features.reader import as_word_lists, check_listed
 from polyseme.tasks.tagging.schemes import (
     Constraints,
     Scheme,
@@ -20,7 +20,7 @@ from polyseme.tasks.tagging.schemes import (
 )
 
 NO_LABEL = "_"  # stands for a word without a label, as in CoNLL-U
-MOST = 1000  # more kinds than any tag set has are another column
+MAX_LABELS = 1000  # more kinds than any tag set has are another column
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,19 @@ class LabelledSentences:
 
     @classmethod
     def of(
-        cls, sentences: Iterable[Sequence[str]], labels: Iterable[Sequence[str | None]], which: str
+        cls, sentences: Iterable[str | Sequence[str]], labels: Iterable[Sequence[str | None]], which: str
     ) -> LabelledSentences:
         """Check that there is a label for each word; a word whose label is None has the label ``_``."""
-        words, given = list(check_sentences(sentences)), [list(row) for row in labels]
+        texts = list(check_listed(sentences))
+        words, given = list(as_word_lists(texts)), [list(row) for row in labels]
         if len(words) != len(given):
             raise InputError(f"the {which} set has {len(words):,} sentences, but labels for {len(given):,}")
         for number, (one, other) in enumerate(zip(words, given, strict=True)):
             if len(one) != len(other):
+                remedy = "; the text was split into these words: give a label for each, or give word lists"
                 raise InputError(
-                    f"the {which} set's sentence {number} has {len(one)} words, but {len(other)} labels: {one!r:.60}"
+                    f"the {which} set's sentence {number} has {len(one)} words, but {len(other)} labels: "
+                    f"{one!r:.200}{remedy if isinstance(texts[number], str) else ''}"
                 )
         return cls(words, [[NO_LABEL if label is None else str(label) for label in row] for row in given])
 
@@ -79,11 +82,11 @@ class LabelSet:
             names = sorted(kinds)
         else:
             names = list(inside_labels({span.type for row in labels for span in read_spans(row)}))
-        if len(names) > MOST:
+        if len(names) > MAX_LABELS:
             shown = ", ".join(label for label, _ in kinds.most_common(4))
             raise InputError(
-                f"training has {len(names):,} different labels ({shown}, ...), more than the {MOST:,} that a tagger "
-                "takes; is this the column of the labels?"
+                f"training has {len(names):,} different labels ({shown}, ...), more than the limit of "
+                f"{MAX_LABELS:,}; is this the column of the labels?"
             )
         return cls(scheme, tuple(names))
 

@@ -8,23 +8,30 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import FormatError, InputError
-from polyseme.tasks.features.reader import Inputs, Item, Reader
-from polyseme.tasks.fitting.loop import FitSettings, Report
+from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, answer_in_order, as_word_lists
+from polyseme.tasks.fitting.loop import FitReport, FitSettings
 from polyseme.tasks.model import TaskModel
-from polyseme.tasks.sentences.data import answer_in_order
 from polyseme.tasks.tagging.labels import LabelledSentences, LabelSet
-from polyseme.tasks.tagging.network import TaggerNetwork, TaggerSettings
-from polyseme.tasks.tagging.objective import TaggerTask, TagScores, decode, marginals, score_tags
+from polyseme.tasks.tagging.network import (
+    TaggerNetwork,
+    TaggerSettings,
+    TaggerTask,
+    TagScores,
+    decode,
+    marginals,
+    score_tags,
+)
 
-Sentences = Iterable[Sequence[str]]
+Sentences = Iterable[str | Sequence[str]]
 Labels = Iterable[Sequence[str | None]]
 Result = TypeVar("Result")
 
 
 class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
     """Labels for the words of sentences, learned from labelled sentences; its arguments are those of `TaskModel`.
+
+    Sentences are word lists, or raw strings of one sentence each, which are tokenised.
 
     Attributes:
         labels_: The labels that it knows, after `fit`.
@@ -35,35 +42,15 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
     default_fit = FitSettings(rate=3e-3)
     labels_: LabelSet
 
-    def fit(
-        self,
-        sentences: Sentences,
-        labels: Labels,
-        dev: tuple[Sentences, Labels] | None = None,
-        checkpoint: str | Path | None = None,
-    ) -> Tagger:
-        """Learn from sentences and a label for each of their words; `fitting` does the same and reports every step."""
-        for _ in self.fitting(sentences, labels, dev, checkpoint):
-            pass
-        return self
-
     def fitting(
         self,
-        sentences: Sentences,
-        labels: Labels,
+        examples: Sentences,
+        answers: Labels,
         dev: tuple[Sentences, Labels] | None = None,
         checkpoint: str | Path | None = None,
-    ) -> Iterator[Report]:
-        """Learn, and give a report of every step.
-
-        Args:
-            sentences: Word lists.
-            labels: A label for each word; entities in IOB1, IOB2 or BIOES.
-            dev: The same to judge by: the loop ends when it stops getting better, and the best is kept. Without it, all
-                epochs are run and the last is kept.
-            checkpoint: A folder in which every epoch is saved, and from which a killed run goes on.
-        """
-        train = LabelledSentences.of(sentences, labels, "training").without_empty()
+    ) -> Iterator[FitReport]:
+        """Learn as `fit` does, and give a report of every step."""
+        train = LabelledSentences.of(examples, answers, "training").without_empty()
         if len(train) and train.labels == train.sentences:
             raise InputError("the labels of the training set are its words; is this the column of the labels?")
         known = LabelSet.learn(train.labels)
@@ -72,20 +59,21 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
             if not len(held):
                 raise InputError("the dev set is empty: no sentence in it has a word; leave it out to do without")
             known.check(held, "dev")
+        self._begin()
         self.labels_ = known
         self._build()
-        task = TaggerTask(self.network, self.reader, known, (train, held), self.fit_settings)
+        task = TaggerTask(self.network_, self.reader_, known, (train, held), self.fit_settings_)
         data = [(part.sentences, part.labels) for part in (train, held) if part]
         yield from self._run(task, data, checkpoint)
 
     @property
-    def classes_(self) -> tuple[str, ...]:
+    def classes_(self) -> np.ndarray:
         """The labels in the order of `predict_proba`; entities in BIOES, whatever scheme the training had."""
-        return self._known().names
+        return np.array(self.labels_.names, dtype=object)
 
     def tag(self, sentences: Sentences) -> Iterator[list[str]]:
         """The labels of each sentence, in order, while sentences come; memory is constant."""
-        return map(self._known().decode, self._each(sentences, decode, []))
+        return map(self.labels_.decode, self._each(sentences, decode, []))
 
     def predict(self, sentences: Sentences) -> list[list[str]]:
         """The labels of each sentence, in the scheme that training had; never a sequence that the scheme forbids."""
@@ -99,33 +87,29 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
     def evaluate(self, sentences: Sentences, labels: Labels) -> TagScores:
         """Compare predictions with labels: accuracy, and for entities precision, recall and F1 by type."""
         gold = LabelledSentences.of(sentences, labels, "test")
-        self._known().check(gold, "test")
+        self.labels_.check(gold, "test")
         return score_tags(gold, self.predict(gold.sentences), self.labels_, "test")
 
     def score(self, sentences: Sentences, labels: Labels) -> float:
         """F1 of entities, or the accuracy of other labels."""
         return self.evaluate(sentences, labels).main.value
 
-    def _known(self) -> LabelSet:
-        assert self.network
-        return self.labels_
-
     def _each(
         self,
         sentences: Sentences,
-        answer: Callable[[TaggerNetwork, Inputs], list[Result]],
+        answer: Callable[[TaggerNetwork, FeatureBatch], list[Result]],
         nothing: Result,
     ) -> Iterator[Result]:
         """What the network answers for each sentence; those of like length are asked together."""
-        network, reader = self.network, self.reader
+        network, reader = self.network_, self.reader_
 
-        def ask(items: list[Item]) -> list[Result]:
+        def ask(items: list[EmbeddedSentence]) -> list[Result]:
             return answer(network, reader.collate(items))
 
-        return answer_in_order(reader.stream(check_sentences(sentences)), _size, ask, nothing)
+        return answer_in_order(reader.stream(as_word_lists(sentences)), _size, ask, nothing)
 
-    def _make_network(self, reader: Reader) -> TaggerNetwork:
-        return TaggerNetwork(self.settings, reader, self.labels_.constraints)
+    def _make_network(self, reader: FeatureReader) -> TaggerNetwork:
+        return TaggerNetwork(self.settings_, reader, self.labels_.constraints)
 
     def _learned(self) -> dict[str, Any]:
         return {"scheme": self.labels_.scheme, "labels": list(self.labels_.names)}
@@ -136,5 +120,5 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         self.labels_ = LabelSet(learned.get("scheme", "plain"), tuple(map(str, learned["labels"])))
 
 
-def _size(item: Item) -> int:
+def _size(item: EmbeddedSentence) -> int:
     return len(item.words)

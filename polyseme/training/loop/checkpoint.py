@@ -13,8 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from polyseme.errors import FormatError, OutputError
-from polyseme.files import atomic_folder
-from polyseme.formats.json_file import read_json
+from polyseme.files import atomic_folder, read_json
 
 VERSION = 1
 

@@ -17,9 +17,8 @@ from polyseme.lm import LanguageModel
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, Softmax, SoftmaxConfig, build_softmax
-from polyseme.text.characters import ByteCharacters, Characters, DictionaryCharacters
 from polyseme.text.vocabulary import RESERVED, Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, Characters, DictionaryCharacters, WordEncoder
 from polyseme.training.loop.windows import DIRECTIONS
 from polyseme.training.settings import LossSettings, TrainSettings
 from polyseme.training.shards.store import Shards

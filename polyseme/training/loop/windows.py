@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from polyseme.text.vocabulary import RESERVED, Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import WordEncoder
 from polyseme.training.loop.distributed import ProcessGroup
 from polyseme.training.settings import LoopSettings
 from polyseme.training.shards.store import Shards

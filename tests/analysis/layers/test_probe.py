@@ -10,7 +10,7 @@ from planted import OneLayer, Planted, noise
 from polyseme.analysis import layer_vectors
 from polyseme.analysis.layers.probe import JOINED, ProbeSettings, draw_probe, probe
 from polyseme.errors import ConfigError, InputError, OutputError
-from polyseme.text.conll import Labelled
+from polyseme.text.conll import LabelledSentence
 
 LABELS = ("A", "B", "C")
 WORDS = [f"w{number}" for number in range(30)]
@@ -20,7 +20,7 @@ def sentences(count, seed):
     """Random words; a word's label is said by the word before it, so by context alone."""
     random = np.random.default_rng(seed)
     made = [[WORDS[number] for number in random.integers(len(WORDS), size=6)] for _ in range(count)]
-    return [Labelled(words, [label_of(words, place) for place in range(6)]) for words in made]
+    return [LabelledSentence(words, [label_of(words, place) for place in range(6)]) for words in made]
 
 
 def label_of(words, place):
@@ -112,7 +112,7 @@ def test_a_full_disk_is_said_and_does_not_crash(monkeypatch):
 
 
 def test_labels_that_training_does_not_have_count_as_wrong():
-    strange = [*TEST, Labelled(["w1", "w2"], [None, "Z"])]
+    strange = [*TEST, LabelledSentence(["w1", "w2"], [None, "Z"])]
     result = probe(Planted(plant), TRAIN, strange, ProbeSettings(layers=1, control=False))
     assert result.unseen == {"Z": 1}
     assert result.layers[0].accuracy == pytest.approx(500 / 501)
@@ -123,8 +123,8 @@ def test_labels_that_training_does_not_have_count_as_wrong():
     [
         ([], TEST, "the training set is empty"),
         (TRAIN, [], "the test set is empty"),
-        (TRAIN, [Labelled(["a"], [None])], "the test set is empty: no word in it has a label"),
-        ([Labelled(["a", "b"], ["X", "X"])], TEST, "all labels in training are 'X'"),
+        (TRAIN, [LabelledSentence(["a"], [None])], "the test set is empty: no word in it has a label"),
+        ([LabelledSentence(["a", "b"], ["X", "X"])], TEST, "all labels in training are 'X'"),
     ],
 )
 def test_sets_that_say_nothing_are_refused(train, test, message):

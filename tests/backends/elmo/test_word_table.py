@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polyseme.backends.elmo.word_table import WordTable
-from polyseme.text.words import BOUNDARIES
+from polyseme.text.word_encoder import BOUNDARIES
 
 WORDS = ["", "<S>", "</S>", "the", "bank", "of", "river", ".", "a", "b", "c", "d"]
 histories = st.lists(st.lists(st.sampled_from(WORDS), max_size=12), min_size=1, max_size=12)

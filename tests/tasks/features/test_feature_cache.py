@@ -7,7 +7,7 @@ import pytest
 from models import make_encoder
 
 from polyseme.errors import ConfigError
-from polyseme.tasks.features.feature_cache import FeatureCache, Fresh, Kept
+from polyseme.tasks.features.feature_cache import CachedFeatures, FeatureCache, UncachedFeatures
 
 SENTENCES = [["the", "bank"], [], ["He", "sat", "by", "the", "river"], ["bank"]]
 
@@ -30,7 +30,7 @@ def embedded(encoder, monkeypatch):
 def test_vectors_are_those_of_embed_and_computed_once(encoder, embedded, tmp_path, dtype):
     for _ in range(2):
         kept = FeatureCache(tmp_path, dtype=dtype).features(encoder, SENTENCES)
-        assert isinstance(kept, Kept)
+        assert isinstance(kept, CachedFeatures)
     assert embedded == SENTENCES
     for number, (found, expected) in enumerate(
         zip(kept.take([0, 1, 2, 3]), make_encoder().embed(SENTENCES), strict=True)
@@ -52,7 +52,7 @@ def test_another_model_or_other_sentences_have_other_vectors(encoder, tmp_path):
 def test_what_is_beyond_the_budget_is_computed_whenever_it_is_needed(encoder, embedded, tmp_path):
     cache = FeatureCache(tmp_path, budget=100)
     fresh = cache.features(encoder, SENTENCES)
-    assert isinstance(fresh, Fresh)
+    assert isinstance(fresh, UncachedFeatures)
     assert embedded == []
     assert [array.shape for array in fresh.take([2, 1])] == [(5, 3, 12), (0, 3, 12)]
     assert embedded == [SENTENCES[2], SENTENCES[1]]
@@ -90,7 +90,7 @@ def test_a_disk_that_is_full_costs_time_and_nothing_else(encoder, tmp_path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     cache = FeatureCache(tmp_path)
-    assert isinstance(cache.features(encoder, SENTENCES), Fresh)
+    assert isinstance(cache.features(encoder, SENTENCES), UncachedFeatures)
     assert "No space left on device" in cache.remarks[0]
     assert list(tmp_path.iterdir()) == []
 
@@ -115,7 +115,7 @@ def test_numbers_beyond_float16_are_said(encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(encoder, "embed", lambda sentences: (np.full((3, len(s), 12), 1e6, "f4") for s in sentences))
     with pytest.raises(ConfigError, match="beyond float16; keep them as float32"):
         FeatureCache(tmp_path).features(encoder, SENTENCES)
-    assert isinstance(FeatureCache(tmp_path, dtype="float32").features(encoder, SENTENCES), Kept)
+    assert isinstance(FeatureCache(tmp_path, dtype="float32").features(encoder, SENTENCES), CachedFeatures)
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from polyseme.errors import ConfigError, FormatError, OutputError
-from polyseme.tasks.fitting.checkpoint import Checkpoint
-from polyseme.tasks.fitting.loop import FitSettings, Score, fit, length_batches
+from polyseme.tasks.fitting.checkpoint import FitCheckpoint
+from polyseme.tasks.fitting.loop import DevScore, FitSettings, fit, length_batches
 
 SETTINGS = FitSettings(epochs=6, epoch_steps=1, patience=2, batch_size=4, rate=0.05, average=0)
 
@@ -30,8 +30,8 @@ class Line:
     def encoder_layers(self):
         return [list(self.network[number].parameters()) for number in range(self.layers)]
 
-    def batches(self, lot):
-        return length_batches(np.arange(20) % 5, 4, lot)
+    def batches(self, rng):
+        return length_batches(np.arange(20) % 5, 4, rng)
 
     def loss(self, batch):
         self.seen.append([weight.requires_grad for weight in self.network.parameters()])
@@ -40,7 +40,7 @@ class Line:
 
     def score(self):
         value = next(self.scores, None)
-        return None if value is None else Score(value, "made up")
+        return None if value is None else DevScore(value, "made up")
 
     def weights(self):
         return torch.cat([weight.flatten() for weight in self.network.state_dict().values()]).tolist()
@@ -57,9 +57,9 @@ def test_an_epoch_over_a_small_set_is_several_passes_in_different_orders():
     orders = []
 
     class Watched(Line):
-        def batches(self, lot):
-            orders.append(np.concatenate(super().batches(lot)).tolist())
-            return super().batches(lot)
+        def batches(self, rng):
+            orders.append(np.concatenate(super().batches(rng)).tolist())
+            return super().batches(rng)
 
     reports = list(fit(Watched([0.1]), dataclasses.replace(SETTINGS, epochs=1, epoch_steps=12)))
     assert [report.step for report in reports] == list(range(1, 16))  # three passes of five steps
@@ -146,10 +146,10 @@ def test_a_run_that_was_killed_and_goes_on_ends_with_the_same_bits(tmp_path, kil
     whole = Line(scores)
     list(fit(whole, settings))
     killed = Line(scores)
-    report = list(islice(fit(killed, settings, Checkpoint(tmp_path / "c", {"data": 1})), killed_after))[-1]
+    report = list(islice(fit(killed, settings, FitCheckpoint(tmp_path / "c", {"data": 1})), killed_after))[-1]
     finished = report.epoch - (report.step < report.steps)
     again = Line(scores[finished:])
-    reports = list(fit(again, settings, Checkpoint(tmp_path / "c", {"data": 1})))
+    reports = list(fit(again, settings, FitCheckpoint(tmp_path / "c", {"data": 1})))
     assert reports[0].epoch == finished + 1
     assert again.weights() == whole.weights()
 
@@ -157,16 +157,18 @@ def test_a_run_that_was_killed_and_goes_on_ends_with_the_same_bits(tmp_path, kil
 def test_a_run_that_is_over_only_takes_up_its_best_weights(tmp_path):
     scores = [0.5, 0.1, 0.1]
     whole = Line(scores)
-    list(fit(whole, SETTINGS, Checkpoint(tmp_path / "c", {})))
+    list(fit(whole, SETTINGS, FitCheckpoint(tmp_path / "c", {})))
     again = Line()
-    assert list(fit(again, SETTINGS, Checkpoint(tmp_path / "c", {}))) == []
+    assert list(fit(again, SETTINGS, FitCheckpoint(tmp_path / "c", {}))) == []
     assert again.weights() == whole.weights()
 
 
 def test_a_checkpoint_of_another_run_is_refused_by_what_differs(tmp_path):
-    list(fit(Line([0.1]), dataclasses.replace(SETTINGS, epochs=1), Checkpoint(tmp_path / "c", {"data": 1, "seed": 0})))
+    list(
+        fit(Line([0.1]), dataclasses.replace(SETTINGS, epochs=1), FitCheckpoint(tmp_path / "c", {"data": 1, "seed": 0}))
+    )
     with pytest.raises(OutputError, match="was begun with other data; go on with the same"):
-        list(fit(Line(), SETTINGS, Checkpoint(tmp_path / "c", {"data": 2, "seed": 0})))
+        list(fit(Line(), SETTINGS, FitCheckpoint(tmp_path / "c", {"data": 2, "seed": 0})))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_a_checkpoint_of_another_run_is_refused_by_what_differs(tmp_path):
 )
 @pytest.mark.parametrize("how", ["gone", "cut"])
 def test_a_damaged_checkpoint_is_said(tmp_path, name, how):
-    checkpoint = Checkpoint(tmp_path / "c", {})
+    checkpoint = FitCheckpoint(tmp_path / "c", {})
     list(fit(Line([0.1, 0.2]), dataclasses.replace(SETTINGS, epochs=1), checkpoint))
     file = tmp_path / "c" / name
     content = file.read_bytes()
@@ -184,7 +186,7 @@ def test_a_damaged_checkpoint_is_said(tmp_path, name, how):
 
 
 def test_a_checkpoint_holds_no_pickles_and_goes_away_when_told(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "c", {})
+    checkpoint = FitCheckpoint(tmp_path / "c", {})
     list(fit(Line([0.1]), dataclasses.replace(SETTINGS, epochs=1), checkpoint))
     assert json.loads((tmp_path / "c" / "state.json").read_text())["epoch"] == 1
     assert all(file.suffix in (".json", ".safetensors") for file in (tmp_path / "c").iterdir())

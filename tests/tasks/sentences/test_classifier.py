@@ -13,16 +13,16 @@ from transformer_models import make_transformer
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
-from polyseme.tasks.features.word_vectors import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
-from polyseme.tasks.sentences.classifier_network import ClassifierSettings
-from polyseme.tasks.sentences.targets import Classes
+from polyseme.tasks.sentences.networks import ClassifierSettings
+from polyseme.tasks.sentences.targets import LabelTarget
 
 SMALL = ClassifierSettings(cells=10, hidden=10, dropout=0.1, mix=MixSettings(dropout=0.1))
-SMALL = dataclasses.replace(SMALL, spelling=SpellingSettings(dim=8, filters=12))
+SMALL = dataclasses.replace(SMALL, spelling=CharCnnSettings(dim=8, filters=12))
 QUICK = FitSettings(epochs=10, epoch_steps=1, rate=0.01, batch_size=12, patience=8, average=0.5)
 SHORT = dataclasses.replace(QUICK, epochs=2)
 TRAIN, DEV, TEST = opinions(100, 0), opinions(20, 1), opinions(30, 2)
@@ -47,13 +47,13 @@ def fitted(request, tmp_path_factory):
 
 
 def weights(model):
-    return {name: weight.tolist() for name, weight in model.network.state_dict().items()}
+    return {name: weight.tolist() for name, weight in model.network_.state_dict().items()}
 
 
 def test_both_kinds_learn_and_show_which_layers_they_like(fitted):
     assert fitted.score(*TEST) > 0.8
     assert fitted.best_score_ > 0.8
-    assert fitted.classes_ == ("bad", "good", "none")
+    assert list(fitted.classes_) == ["bad", "good", "none"]
     (mixes,) = fitted.mixes().values()
     assert sum(mixes[0].weights) == pytest.approx(1)
     assert mixes[0].weights != (1 / 3, 1 / 3, 1 / 3)
@@ -79,7 +79,7 @@ def test_it_learns_without_contextual_vectors():
 
 def test_the_linear_kind_reads_word_vectors_alone_but_not_nothing():
     classifier = make(words=make_static(), kind="linear", fit=SHORT).fit(*TRAIN)
-    assert classifier.network.output.in_features == 2 * 5
+    assert classifier.network_.output.in_features == 2 * 5
     assert classifier.mixes() == {}
     with pytest.raises(ConfigError, match="reads vectors, but there are none: give an encoder or word vectors"):
         make(kind="linear").fit(*TRAIN)
@@ -93,7 +93,7 @@ def test_the_linear_kind_sees_what_it_saw_in_training(fitted):
     from polyseme.tasks.sentences.objective import outputs_of_all
 
     data = fitted._readable(list(check_single(TRAIN[0])))
-    np.testing.assert_allclose(outputs_of_all(fitted.network, data), list(fitted.outputs(TRAIN[0])), atol=1e-4)
+    np.testing.assert_allclose(outputs_of_all(fitted.network_, data), list(fitted.outputs(TRAIN[0])), atol=1e-4)
 
 
 def test_probabilities_sum_to_one_and_agree_with_the_labels(fitted):
@@ -157,7 +157,7 @@ def test_what_is_saved_is_loaded_and_predicts_the_same(fitted, tmp_path):
     loaded = polyseme.Classifier.load(tmp_path / "sentiment", make_encoder())
     assert weights(loaded) == weights(fitted)
     np.testing.assert_array_equal(loaded.predict_proba([*TEST[0], []]), fitted.predict_proba([*TEST[0], []]))
-    assert (loaded.settings, loaded.goal_) == (fitted.settings, fitted.goal_)
+    assert (loaded.settings, loaded.target_) == (fitted.settings, fitted.target_)
     with pytest.raises(
         FormatError, match="should be a 'polyseme tagger' of version 1, but it is 'polyseme classifier'"
     ):
@@ -186,7 +186,7 @@ def test_encoders_learn_when_they_are_told():
     before = encoder.fingerprint()
     settings = dataclasses.replace(QUICK, epochs=2, encoder_rate=0.01)
     classifier = make(encoder, fit=settings, fine_tune=True).fit(*TRAIN, dev=DEV)
-    assert encoder.fingerprint() == before != classifier.reader.encoders[0].fingerprint()
+    assert encoder.fingerprint() == before != classifier.reader_.encoders[0].fingerprint()
 
 
 def test_scores_equal_those_of_scikit_learn(fitted):
@@ -203,12 +203,12 @@ def test_labels_first_seen_in_a_dev_set_count_as_wrong():
     classifier = make(fit=dataclasses.replace(QUICK, epochs=1))
     classifier.fit(*TRAIN, dev=([*DEV[0], ["odd"]], [*DEV[1], "strange"]))
     assert classifier.best_score_ < 1
-    assert classifier.classes_ == ("bad", "good", "none")
+    assert list(classifier.classes_) == ["bad", "good", "none"]
 
 
 def test_two_sentences_are_enough_and_empty_ones_are_passed_over():
     classifier = make(fit=SHORT).fit([[], ["fine"], ["dull"], []], ["x", "good", "bad", "y"])
-    assert classifier.classes_ == ("bad", "good")
+    assert list(classifier.classes_) == ["bad", "good"]
     assert classifier.best_score_ is None
 
 
@@ -220,9 +220,10 @@ def test_two_sentences_are_enough_and_empty_ones_are_passed_over():
         ([["a"]], ["X", "Y"], "1 examples, but 2 answers"),
         ([["a"], ["b"]], "XY", "not a bare string"),
         ([["a"], ["b"]], ["X", None], "the training set's example 1 has no label"),
+        ([["a"], ["b"]], [float("nan"), "X"], "the training set's example 0 has no label"),
         ([[], []], ["X", "Y"], "the training set is empty"),
         ([], [], "the training set is empty"),
-        (["a bare string"], ["X"], "a bare string"),
+        ("a bare string", ["X"], "expected a list of texts or of word lists, not 'a bare string'"),
         ([["a"]] * 1500, range(1500), "is this the column of the labels"),
     ],
 )
@@ -249,7 +250,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(fitted):
 
 
 def test_labels_may_be_numbers():
-    assert Classes.learn(["1", "0", "1", "1"]) == Classes(("0", "1"), (0.25, 0.75))
+    assert LabelTarget.learn(["1", "0", "1", "1"]) == LabelTarget(("0", "1"), (0.25, 0.75))
     classifier = make(fit=dataclasses.replace(QUICK, epochs=1)).fit([["a"], ["b"]], [1, 0])
     assert set(classifier.predict([["a"], ["b"]])) <= {"0", "1"}
 

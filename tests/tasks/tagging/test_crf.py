@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyseme.tasks.tagging.crf import Crf, _two_by_two, _word_by_word
+from polyseme.tasks.tagging.crf import Crf, _forward_by_halving, _forward_by_word
 from polyseme.tasks.tagging.schemes import Constraints, constraints, inside_labels, read_spans, write_spans
 
 LABELS = {"plain": ["A", "B", "C"], "BIOES": list(inside_labels(["X"]))}
@@ -134,8 +134,8 @@ def test_joining_words_two_by_two_as_on_a_gpu_gives_the_same_sums_and_gradients(
     for is_tree in (False, True):
         scores, (start, between, end) = emissions.clone().requires_grad_(), crf._scores()
         first = start + scores[:, 0]
-        ways = first.unsqueeze(2) + _two_by_two(between, scores, mask) if is_tree else None
-        last = _word_by_word(first, between, scores, mask) if ways is None else torch.logsumexp(ways, dim=1)
+        ways = first.unsqueeze(2) + _forward_by_halving(between, scores, mask) if is_tree else None
+        last = _forward_by_word(first, between, scores, mask) if ways is None else torch.logsumexp(ways, dim=1)
         totals = torch.logsumexp(last + end, dim=1)
         weights = [scores, crf.start, crf.between, crf.end]
         results.append([totals, *torch.autograd.grad(totals.sum(), weights)])

@@ -15,16 +15,16 @@ from transformer_models import make_transformer, save_transformer
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError
 from polyseme.formats import native, open_model
-from polyseme.formats.manifest import write_manifest
+from polyseme.formats.native import write_manifest
+from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
-from polyseme.tasks.features.word_vectors import SpellingSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.labels import LabelSet
 from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.schemes import convert
 
-SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=SpellingSettings(dim=8, filters=12))
+SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=CharCnnSettings(dim=8, filters=12))
 SMALL = dataclasses.replace(SMALL, mix=MixSettings(dropout=0.1))
 QUICK = FitSettings(epochs=8, epoch_steps=1, rate=0.03, batch_size=16, patience=8, average=0)
 BRIEF = dataclasses.replace(QUICK, epochs=1)
@@ -48,7 +48,7 @@ def fitted(tmp_path_factory):
 
 
 def weights(tagger):
-    return {name: weight.tolist() for name, weight in tagger.network.state_dict().items()}
+    return {name: weight.tolist() for name, weight in tagger.network_.state_dict().items()}
 
 
 @pytest.mark.parametrize(("where", "layers"), [("input", 2), ("output", 1), ("both", 1), ("taglm", 1), ("taglm", 2)])
@@ -75,7 +75,7 @@ def test_it_learns_without_contextual_vectors_and_with_several():
 
 def test_word_vectors_stand_beside():
     tagger = polyseme.Tagger(words=make_static(), settings=SMALL, fit_settings=BRIEF).fit(*TRAIN, dev=DEV)
-    assert tagger.network.lstms[0].input_size == 5 + 12
+    assert tagger.network_.lstms[0].input_size == 5 + 12
     with pytest.raises(ConfigError, match="word vectors have one layer; elmo has 3: give it as encoder"):
         polyseme.Tagger(words=make_encoder(), settings=SMALL).fit(*TRAIN)
 
@@ -83,7 +83,7 @@ def test_word_vectors_stand_beside():
 def test_no_sequence_is_predicted_that_the_scheme_forbids():
     tagger = make(fit=FitSettings(epochs=1, epoch_steps=1, rate=0.0)).fit(*TRAIN)
     with torch.no_grad():
-        for weight in tagger.network.parameters():
+        for weight in tagger.network_.parameters():
             weight.normal_(std=2.0)
     for labels in tagger.predict([list("abcdefgh") * 3] * 20):
         assert convert(labels, "IOB2") == labels
@@ -221,12 +221,12 @@ def test_encoders_learn_when_they_are_told_and_the_ones_given_stay_what_they_wer
     before = encoder.fingerprint()
     settings = dataclasses.replace(QUICK, epochs=3, gradual=True, encoder_rate=0.01)
     tagger = make(encoder, fit=settings, fine_tune=True).fit(*TRAIN, dev=DEV)
-    learned = tagger.reader.encoders[0]
+    learned = tagger.reader_.encoders[0]
     assert encoder.fingerprint() == before != learned.fingerprint()
     tagger.save(tmp_path / "ner")
     loaded = polyseme.Tagger.load(tmp_path / "ner", make_one())
     assert loaded.predict(TEST[0]) == tagger.predict(TEST[0])
-    assert loaded.reader.encoders[0].fingerprint() == learned.fingerprint()
+    assert loaded.reader_.encoders[0].fingerprint() == learned.fingerprint()
 
 
 def test_a_folder_that_is_damaged_or_something_else_is_said(fitted, tmp_path, fixtures):
@@ -321,7 +321,8 @@ def test_words_without_a_label_have_the_label_of_none():
         ([["a"], ["b"]], [["O"], ["O"]], "all labels in training are 'O'; there is nothing to tell apart"),
         ([[], []], [[], []], "the training set is empty"),
         ([], [], "the training set is empty"),
-        (["a bare string"], [["X"]], "a bare string"),
+        (["Ada waits."], [["B-PER", "O"]], "has 3 words, but 2 labels: .* the text was split into these words"),
+        ("a bare string", [["X"]], "expected a list of texts or of word lists, not 'a bare string'"),
         ([[str(n) for n in range(1500)]], [[f"x{n}" for n in range(1500)]], "training has 1,500 different labels"),
         ([["a", "b"]], [["a", "b"]], "the labels of the training set are its words"),
     ],
@@ -346,8 +347,8 @@ def test_what_cannot_be_is_refused_in_a_sentence():
         make().predict([["a"]])
     with pytest.raises(InputError, match="the dev set is empty"):
         make().fit(*TRAIN, dev=([[]], [[]]))
-    with pytest.raises(ConfigError, match="there is none; give one, or leave it out"):
-        make(fine_tune=True)
+    with pytest.raises(ConfigError, match="there are none; give an encoder, or leave it out"):
+        make(fine_tune=True).fit(*TRAIN)
     with pytest.raises(ConfigError, match="nothing to read at the input"):
         make(make_encoder(), where="output", spelling=None).fit(*TRAIN)
     with pytest.raises(ConfigError, match="mapped from a file; to train them, load trainable=True"):
@@ -355,7 +356,7 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(ConfigError, match="where must be one of input, output, both, taglm"):
         TaggerSettings(where="top")
     with pytest.raises(ConfigError, match=r"an encoder is a path or what polyseme\.load gave"):
-        make(3.5)
+        make(3.5).fit(*TRAIN)
 
 
 def test_vectors_are_computed_once_for_all_seeds(tmp_path):

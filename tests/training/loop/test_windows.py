@@ -4,8 +4,7 @@ import pytest
 import torch
 from small_runs import make_shards
 
-from polyseme.text.characters import ByteCharacters
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 from polyseme.training.loop.distributed import ProcessGroup
 from polyseme.training.loop.windows import Windows
 from polyseme.training.settings import LoopSettings

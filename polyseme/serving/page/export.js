@@ -1,41 +1,42 @@
-/** What is on the page as a program, a command or a link, to take away. */
+/** Export of what the page shows: as Python code, a curl command, or a link. */
 
 import { button, byId, h } from "./dom.js";
 import { mainLayer, mainModel, picked, uses } from "./store.js";
 
-const WAYS = { Python: python, curl, link: () => location.href };
-let way = "Python";
+const FORMATS = { Python: python, curl, link: () => location.href };
+let format = "Python";
 
-export function drawCode() {
-  if (!byId("code").childElementCount) byId("code").append(...build());
-  const shown = picked();
-  byId("code").hidden = !shown.length;
-  if (shown.length) byId("code-text").textContent = WAYS[way]({ model: mainModel().id, ...uses(), layer: mainLayer() });
-  for (const name of Object.keys(WAYS)) byId(`way-${name}`).setAttribute("aria-pressed", String(name === way));
+export function drawExport() {
+  if (!byId("export").childElementCount) byId("export").append(...build());
+  const body = picked().length ? { model: mainModel().id, ...uses(), layer: mainLayer() } : null;
+  byId("export").hidden = !body;
+  if (body) byId("export-text").textContent = FORMATS[format](body);
+  for (const name of Object.keys(FORMATS)) byId(`format-${name}`).setAttribute("aria-pressed", String(name === format));
 }
 
 function build() {
-  const choices = Object.keys(WAYS).map((name) => button({ id: `way-${name}`, onclick: () => turnTo(name) }, name));
+  const choices = Object.keys(FORMATS).map((name) =>
+    button({ id: `format-${name}`, onclick: () => setFormat(name) }, name));
   return [
-    h("h2", { id: "code-title" }, "Take it away"),
-    h("div", { class: "ways" }, ...choices, button({ class: "copy", onclick: copy }, "Copy"),
+    h("h2", { id: "export-title" }, "Export"),
+    h("div", { class: "formats" }, ...choices, button({ class: "copy", onclick: copy }, "Copy"),
       h("span", { id: "copied", role: "status" })),
-    h("pre", { tabindex: "0", "aria-labelledby": "code-title" }, h("code", { id: "code-text" })),
+    h("pre", { tabindex: "0", "aria-labelledby": "export-title" }, h("code", { id: "export-text" })),
   ];
 }
 
-function turnTo(name) {
-  way = name;
+function setFormat(name) {
+  format = name;
   byId("copied").textContent = "";
-  drawCode();
+  drawExport();
 }
 
 async function copy() {
-  const text = byId("code-text");
+  const text = byId("export-text");
   const done = navigator.clipboard
     ? await navigator.clipboard.writeText(text.textContent).then(() => true, () => false)
     : false;
-  if (!done) getSelection().selectAllChildren(text); // where the browser forbids it, one key press is left
+  if (!done) getSelection().selectAllChildren(text); // where the browser forbids copying, Ctrl+C is left to the user
   byId("copied").textContent = done ? "Copied" : "Selected: press Ctrl+C or ⌘C";
 }
 
@@ -58,7 +59,7 @@ cosines = uses @ uses.T
 print(cosines.round(2))`;
 }
 
-/** A string as Python and JSON both read it. */
+/** A string literal that is valid in both Python and JSON. */
 const quoted = (text) => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029]/g, escaped);
 const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 

@@ -1,12 +1,12 @@
-"""The classifier's networks: an LSTM that attends to what matters, and a linear one.
+"""Networks for sentences and pairs: BiLSTM with attention pooling, logistic regression, and ESIM for pairs.
 
-Shapes: B sentences, T words of the longest, K labels, L layers, D dim.
+Shapes: B sentences or pairs, T words of the longest sentence, K labels or numbers, L layers, D dim.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -16,17 +16,17 @@ from torch import Tensor, nn
 from polyseme.embedding.batching import batches
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
-from polyseme.tasks.features.bilstm import StackNetwork, StackSettings
-from polyseme.tasks.features.mixing import Mixes
-from polyseme.tasks.features.pooling import AttentionPool, max_pool, mean_pool
-from polyseme.tasks.features.reader import Inputs, Reader
+from polyseme.tasks.features.bilstm import BiLstmNetwork, BiLstmSettings, Where, make_bilstm, run_bilstm
+from polyseme.tasks.features.mixing import Mixes, MixSettings
+from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
+from polyseme.tasks.features.reader import WORD_BUDGET, FeatureBatch, FeatureReader
 from polyseme.tasks.fitting.settings import check_choice, check_range
-from polyseme.tasks.sentences.data import WORD_BUDGET, ExampleSet
+from polyseme.tasks.sentences.data import ExampleSet
 from polyseme.tasks.sentences.objective import ExampleNetwork
 
 
 @dataclass(frozen=True)
-class ClassifierSettings(StackSettings):
+class ClassifierSettings(BiLstmSettings):
     """What a classifier is made of: a stack, and what comes after it.
 
     Attributes:
@@ -53,16 +53,16 @@ class ClassifierSettings(StackSettings):
             raise ConfigError("the linear kind pools vectors once, so encoders cannot learn with it; use kind lstm")
 
 
-class AttentionNetwork(StackNetwork, ExampleNetwork):
-    """`Inputs` to scores of labels: what the stack gives, pooled by attention and by maximum."""
+class AttentionNetwork(BiLstmNetwork, ExampleNetwork):
+    """`FeatureBatch` to scores of labels: what the stack gives, pooled by attention and by maximum."""
 
-    def __init__(self, settings: ClassifierSettings, reader: Reader, labels: int) -> None:
+    def __init__(self, settings: ClassifierSettings, reader: FeatureReader, labels: int) -> None:
         super().__init__(settings, reader)
         self.attention = AttentionPool(self.dim, settings.hidden, settings.heads)
         self.hidden = nn.Linear(self.attention.dim + self.dim, settings.hidden)
         self.output = nn.Linear(settings.hidden, labels)
 
-    def forward(self, inputs: Inputs) -> Tensor:
+    def forward(self, inputs: FeatureBatch) -> Tensor:
         """The scores (B, K)."""
         words = self.read(inputs)
         pooled = torch.cat([self.attention(words, inputs.mask), max_pool(words, inputs.mask)], dim=1)
@@ -86,7 +86,7 @@ class Pooled:
         return Pooled(tuple(layers[rows] for layers in self.layers), None if self.words is None else self.words[rows])
 
 
-def pool_words(inputs: Inputs) -> Pooled:
+def pool_words(inputs: FeatureBatch) -> Pooled:
     """Mean and maximum over the words, of every layer by itself."""
     layers = tuple(torch.stack([_pooled(each, inputs.mask) for each in part.unbind(1)], 1) for part in inputs.layers)
     return Pooled(layers, None if inputs.words is None else _pooled(inputs.words, inputs.mask))
@@ -113,12 +113,12 @@ class PooledSet:
 
 
 class LinearNetwork(ExampleNetwork):
-    """`Inputs`, or what was pooled of them, to scores of labels, by logistic regression on a mix of the layers.
+    """`FeatureBatch`, or what was pooled of them, to scores of labels, by logistic regression on a mix of the layers.
 
     Vectors are brought to mean 0 and variance 1 in every dimension, as they were in training.
     """
 
-    def __init__(self, settings: ClassifierSettings, reader: Reader, labels: int) -> None:
+    def __init__(self, settings: ClassifierSettings, reader: FeatureReader, labels: int) -> None:
         super().__init__()
         if not reader.shapes and not reader.words:
             raise ConfigError("the linear kind reads vectors, but there are none: give an encoder or word vectors")
@@ -131,7 +131,7 @@ class LinearNetwork(ExampleNetwork):
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
-    def forward(self, inputs: Inputs | Pooled) -> Tensor:
+    def forward(self, inputs: FeatureBatch | Pooled) -> Tensor:
         """The scores (B, K)."""
         pooled = inputs if isinstance(inputs, Pooled) else pool_words(inputs)
         parts: list[Tensor] = []
@@ -157,6 +157,56 @@ class LinearNetwork(ExampleNetwork):
     def fitted_mixes(self) -> dict[str, list[Mix]]:
         """What was learned of the layers."""
         return {"pooled": self.mixes.fitted()} if self.mixes else {}
+
+
+@dataclass(frozen=True)
+class PairsSettings(BiLstmSettings):
+    """What a model of pairs is made of: a stack that reads both sentences, and what comes after it.
+
+    Attributes:
+        answer: ``label`` for entailment or paraphrase, ``number`` for relatedness.
+        where: Where the contextual vectors enter; sentences are aligned by what comes out, so they belong there too.
+        cells: Of each direction of each LSTM layer, the one that reads what was compared among them.
+        layers: LSTM layers before the comparison.
+        dropout: On word vectors and spellings, on what every LSTM layer gives, and between the layers after them.
+        mix: What is made of the encoders' layers.
+        hidden: Of what is compared, and of the layer before the answer.
+    """
+
+    answer: Literal["label", "number"] = "label"
+    where: Where = "both"
+    cells: int = 100
+    layers: int = 1
+    dropout: float = 0.2
+    mix: MixSettings = field(default_factory=lambda: MixSettings(dropout=0.2))
+    hidden: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "answer", ("label", "number"))
+        check_range(self, "hidden", 1, 1 << 16)
+
+
+class PairsNetwork(BiLstmNetwork, ExampleNetwork):
+    """`FeatureBatch` of all first sentences and then all second ones to numbers of the answer."""
+
+    def __init__(self, settings: PairsSettings, reader: FeatureReader, answer: int) -> None:
+        super().__init__(settings, reader)
+        self.compare = nn.Linear(4 * self.dim, settings.hidden)
+        self.second = make_bilstm(settings.hidden, settings.cells)
+        self.hidden = nn.Linear(4 * 4 * settings.cells, settings.hidden)
+        self.output = nn.Linear(settings.hidden, answer)
+
+    def forward(self, inputs: FeatureBatch) -> Tensor:
+        """The numbers (B, K)."""
+        words = self.read(inputs)
+        one, other = words.chunk(2)
+        aligned = torch.cat(align(one, other, inputs.mask.chunk(2)))  # pyright: ignore[reportArgumentType]
+        compared = self.compare(torch.cat([words, aligned, words - aligned, words * aligned], dim=2))
+        read = self.dropout(run_bilstm(self.second, self.dropout(torch.relu(compared)), inputs.lengths))
+        first, second = torch.cat([mean_pool(read, inputs.mask), max_pool(read, inputs.mask)], dim=1).chunk(2)
+        pooled = torch.cat([first, second, (first - second).abs(), first * second], dim=1)
+        return self.output(self.dropout(torch.tanh(self.hidden(self.dropout(pooled)))))
 
 
 class _Standard(nn.Module):

@@ -1,6 +1,10 @@
-"""The network at work on some text: words to vectors, vectors through one direction, log-probabilities out.
+"""Log-probabilities of the words of a text, by the full softmax over one direction of a biLM at a time.
 
-Shapes: U distinct words, T steps, B rows, N predictions, P dim of one direction.
+A sentence w₁…wₙ is read forward as ``<S>, w₁…wₙ`` to predict ``w₁…wₙ, </S>``, and backward as ``</S>, wₙ…w₁`` to
+predict ``wₙ…w₁, <S>``: n + 1 predictions a direction. The forward direction never reads ``</S>``, nor the backward
+``<S>``.
+
+Shapes: U distinct words, T steps, B sequences, N predictions, P dim of one direction, V words of the vocabulary.
 """
 
 from __future__ import annotations
@@ -8,24 +12,44 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.lm.rows import Row, steps
 from polyseme.model.bilm import BiLM, WordBatch
 from polyseme.model.config import Direction
 from polyseme.model.reading import read
 from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
 # Rows side by side, words that are encoded at a time, and numbers of LSTM cells that are held at a time.
 CPU, GPU = (128, 1024, 1 << 23), (1024, 8192, 1 << 26)
 
 
-class Reader:
+class TokenSequence(NamedTuple):
+    """One run of a direction from nothing: as many words to read as to predict."""
+
+    read: np.ndarray
+    wanted: np.ndarray
+
+
+def make_sequence(sentences: Sequence[np.ndarray], direction: Direction) -> TokenSequence:
+    """A document as one direction goes through it; a sentence by itself is a document of one."""
+    first, last = (OPENING, CLOSING) if direction == "forward" else (CLOSING, OPENING)
+    ordered = sentences if direction == "forward" else [sentence[::-1] for sentence in reversed(sentences)]
+    read, wanted = [], []
+    for sentence in ordered:
+        read += [[first], sentence]
+        wanted += [sentence, [last]]
+    return TokenSequence(
+        *(np.concatenate(parts, dtype=np.int64) if parts else np.zeros(0, np.int64) for parts in (read, wanted))
+    )
+
+
+class BiLMScorer:
     """Some distinct words, each encoded once, and everything that can be read in them.
 
     Args:
@@ -47,7 +71,7 @@ class Reader:
         with at_rest(bilm, softmax):
             self._vectors = self._encode(words, distinct, piece)
 
-    def log_probs(self, direction: Direction, rows: Sequence[Row]) -> Tensor:
+    def log_probs(self, direction: Direction, rows: Sequence[TokenSequence]) -> Tensor:
         """The log-probability of each word that is wanted, all rows laid end to end (N,)."""
         wanted = np.concatenate([*(row.wanted for row in rows), np.zeros(0, np.int64)], dtype=np.int64)
         found = torch.zeros(len(wanted), device=self.device)
@@ -110,3 +134,45 @@ def at_rest(*modules: nn.Module) -> Iterator[None]:
     finally:
         for part, training in modes.items():
             part.training = training
+
+
+class PackedSteps(NamedTuple):
+    """Some steps of some rows side by side, those that end in between padded.
+
+    Attributes:
+        rows: How many rows have not ended: the first so many of the step before.
+        read: Words to read (steps, rows); anything where a row has ended.
+        present: Which of these, flattened, are there.
+        places: Where what is predicted there belongs, in all rows laid end to end.
+    """
+
+    rows: int
+    read: np.ndarray
+    present: np.ndarray
+    places: np.ndarray
+
+
+def steps(rows: Sequence[np.ndarray], width: int, budget: int) -> Iterator[list[PackedSteps]]:
+    """Go through rows of like length side by side, at most ``width`` of them, about ``budget`` words at a time.
+
+    Gives the steps of one set of rows after the other; in each, the longest row comes first, and the ones that have
+    ended drop out at the end.
+    """
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    flat = np.concatenate([*rows, np.zeros(0, np.int64)], dtype=np.int64)
+    order = np.argsort(-lengths, kind="stable")
+    for first in range(0, len(order), width):
+        side_by_side = order[first : first + width]
+        yield list(_steps(flat, offsets[side_by_side], lengths[side_by_side], budget))
+
+
+def _steps(flat: np.ndarray, offsets: np.ndarray, lengths: np.ndarray, budget: int) -> Iterator[PackedSteps]:
+    begin = 0
+    while rows := int((lengths > begin).sum()):
+        end = min(begin + max(1, budget // rows), int(lengths[0]))
+        at = np.arange(begin, end)[:, None]
+        present = at < lengths[:rows]
+        places = np.where(present, at + offsets[:rows], 0)
+        yield PackedSteps(rows, flat[places], np.flatnonzero(present), places[present])
+        begin = end

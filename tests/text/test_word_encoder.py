@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyseme.errors import FormatError
-from polyseme.text.characters import ByteCharacters, DictionaryCharacters, published_ids
 from polyseme.text.vocabulary import Vocabulary
-from polyseme.text.words import WordEncoder
+from polyseme.text.word_encoder import ByteCharacters, DictionaryCharacters, WordEncoder, published_ids
 
 PUBLISHED = ByteCharacters(whole_characters=False, literal_boundaries=True)
 MARKS = ("<bos>", "<eos>", "<oov>", "<pad>", "<bow>", "<eow>")
