@@ -8,7 +8,7 @@ from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.report.claim import Findings
 from polyseme.report.measure.filters import AGREEING, ANY, BEGIN, END, OTHERS, firing_filters
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
