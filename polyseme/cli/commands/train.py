@@ -159,7 +159,7 @@ class _Board:
         from polyseme.training.run import Evaluation
 
         if isinstance(event, StepReport) and event.step % 10 == 0:
-            scalars = {"loss": event.loss, "learning rate": event.rate, "gradient norm": event.norm}
+            scalars = {"loss": event.loss, "learning rate": event.learning_rate, "gradient norm": event.gradient_norm}
             for name, value in scalars.items():
                 self._writer.add_scalar(f"training/{name}", value, event.tokens)
         elif isinstance(event, Evaluation):
