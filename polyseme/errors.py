@@ -1,11 +1,11 @@
-"""What can go wrong, as a tree. Each message says what was expected, what came, and what to do.
+"""Exception hierarchy of polyseme. Each message says what was expected, what came, and what to do.
 
     PolysemeError
     ├── InputError        sentences, words or text that cannot be embedded
     ├── ConfigError       settings that contradict each other or do not exist
     ├── FormatError       a file that is not what it should be
     ├── OutputError       a result that cannot be written
-    ├── TrainingError     a training run that cannot go on
+    ├── TrainingError     a training run that cannot continue
     ├── ServerError       a server that cannot be reached, or cannot answer
     └── MissingExtraError an optional package is not installed
 
@@ -21,45 +21,45 @@ from types import ModuleType
 
 
 class PolysemeError(Exception):
-    """Anything that a user can mend."""
+    """Base class of all polyseme errors: anything that a user can fix."""
 
 
 class InputError(PolysemeError, ValueError):
-    """Sentences, words or text that cannot be embedded."""
+    """Invalid input: sentences, words or text that cannot be embedded."""
 
 
 class ConfigError(PolysemeError, ValueError):
-    """Settings that contradict each other or do not exist."""
+    """Invalid settings: they contradict each other or do not exist."""
 
 
 class FormatError(PolysemeError, ValueError):
-    """A file that is not what it should be."""
+    """Invalid file format: a file that is not what it should be."""
 
 
 class OutputError(PolysemeError, OSError):
-    """A result that cannot be written."""
+    """Output that cannot be written, or would overwrite something."""
 
 
 class TrainingError(PolysemeError, RuntimeError):
-    """A training run that cannot go on."""
+    """Training run that cannot continue."""
 
 
 class ServerError(PolysemeError, ConnectionError):
-    """A server that cannot be reached, or cannot answer."""
+    """Server that cannot be reached, or cannot answer."""
 
 
 class MissingExtraError(PolysemeError, ImportError):
-    """An optional package is not installed."""
+    """Optional dependency that is not installed."""
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str:
-    """End a message with the known name that is most like the wrong one: ``" Did you mean 'average'?"``."""
+    """Suggest the known name that is most like a misspelt one, to end a message: ``" Did you mean 'average'?"``."""
     matches = difflib.get_close_matches(wrong, list(known), n=1)
     return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it."""
+    """Import an optional dependency, or say which extra installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: written under another name, synced to the disk, then renamed."""
+"""Atomic writes of files and folders (temporary name, fsync, rename), folder locks, and checks before writing."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ UNFINISHED = ".unfinished"
 
 
 class DeferredErrorFile(io.FileIO):
-    """A file that remembers its first failure and from then on only pretends to write.
+    """File whose write errors are deferred: it keeps the first, and from then on only pretends to write.
 
     HDF5 cannot close a file that cannot be written (it loses data silently, and crashes the interpreter at exit), and
-    zipfile and pyarrow complain again from their destructors. So none of them is told: they finish in peace, and
-    `check` raises what went wrong.
+    zipfile and pyarrow raise again from their destructors. So they see no error, and `check` raises it afterwards.
     """
 
     error: OSError | None = None
 
     def check(self) -> None:
-        """Raise the failure, if there was one."""
+        """Raise the first write error, if there was one."""
         if self.error is not None:
             raise self.error
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write all of the data; a plain FileIO may stop in the middle."""
+        """Write all of the data; a plain FileIO may write only a part."""
         rest = memoryview(data).cast("B")
         size = len(rest)
         while rest and self.error is None:
@@ -44,11 +43,11 @@ class DeferredErrorFile(io.FileIO):
         return size
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Move to a place in the file, which may be beyond what the system allows."""
+        """Seek to an offset, which may be beyond what the system allows."""
         return self._attempt(super().seek, offset, whence)
 
     def truncate(self, size: int | None = None, /) -> int:
-        """Cut or extend the file."""
+        """Truncate or extend the file to a size."""
         return self._attempt(super().truncate, size)
 
     def _attempt(self, action: Callable[..., int], *arguments: object) -> int:
@@ -62,13 +61,13 @@ class DeferredErrorFile(io.FileIO):
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
-    """Give a file that becomes ``path`` when the block ends well, and vanishes when it does not.
+    """Atomic write: a file that becomes ``path`` when the block succeeds, and is deleted when it fails.
 
-    Its temporary name is always the same, so that what a killed run left behind is overwritten by the next. What a link
-    points to is replaced, not the link; a device or a pipe, ``/dev/null`` for one, is written into as it is.
+    The temporary name is always the same, so that the leftover of a killed run is overwritten by the next. The target
+    of a link is replaced, not the link; a device or a pipe, such as ``/dev/null``, is written into directly.
     """
     if is_special(path):
-        with _writing_into(path) as file:
+        with _write_special(path) as file:
             yield file
         return
     path = path.resolve() if path.is_symlink() else path
@@ -90,9 +89,9 @@ def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give a folder that becomes ``path`` when the block ends well, and vanishes when it does not."""
+    """Atomic folder: one that becomes ``path`` when the block succeeds, and is deleted when it fails."""
     if not path.name or is_special(path):
-        raise OutputError(f"{path} is no name for a new folder")
+        raise OutputError(f"{path} is not a name for a new folder")
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         recover_folder(path)
@@ -100,7 +99,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         yield temporary
         for file in (inside for inside in temporary.rglob("*") if inside.is_file()):
-            file.chmod(0o666 & ~_umask())  # some libraries make files that only their owner can read
+            file.chmod(0o666 & ~_umask())  # some libraries create files that only their owner can read
             with file.open("rb") as stream:
                 os.fsync(stream.fileno())
         _put_in_place(temporary, path)
@@ -127,7 +126,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file that could not be written in the end. To be called before the hours of work."""
+    """Check that a file can be written, before the hours of work whose result it is to hold."""
     if path.is_dir():
         raise OutputError(f"{path} cannot be written: it is a folder")
     if not path.parent.is_dir():
@@ -137,20 +136,20 @@ def check_writable(path: Path) -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """Refuse a folder in which no folder can be made, by making one. To be called before the hours of work."""
+    """Check that a folder can be created in another, by creating one, before the hours of work."""
     try:
         Path(tempfile.mkdtemp(dir=folder)).rmdir()
     except OSError as error:
-        raise OutputError(f"nothing can be written in {folder}: {error.strerror}") from error
+        raise OutputError(f"{folder} cannot be written to: {error.strerror}") from error
 
 
 def is_special(path: Path) -> bool:
-    """Whether something is there that is neither a file nor a folder: a device, a pipe; it must not be replaced."""
+    """Whether a path is a special file (a device, a pipe), which must not be replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 @contextmanager
-def _writing_into(path: Path) -> Iterator[DeferredErrorFile]:
+def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
     try:
         with DeferredErrorFile(path, "w") as file:
             yield file
@@ -162,8 +161,8 @@ def _writing_into(path: Path) -> Iterator[DeferredErrorFile]:
 
 
 def recover_folder(path: Path) -> None:
-    """Put a folder back, or away, that stepped aside for another in a run that was killed just then."""
-    old = _aside(path)
+    """Restore or remove the old version of a folder, left by a run that was killed while replacing it."""
+    old = _old_version(path)
     if old.exists() and not path.exists():
         old.rename(path)
     elif old.exists():
@@ -191,22 +190,22 @@ def locked_folder(folder: Path, owner: str) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """A folder and those above it."""
+    """Create a folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{path} cannot be made: {error.strerror or error}") from error
+        raise OutputError(f"{path} cannot be created: {error.strerror or error}") from error
 
 
 def check_absent(path: Path, overwrite: bool) -> None:
-    """Refuse to write over what is there, unless told to."""
+    """Refuse to overwrite an existing file or folder, unless told to."""
     if path.exists() and not overwrite and not is_special(path):
-        raise OutputError(f"{path} exists already; choose another name, or say --overwrite")
+        raise OutputError(f"{path} exists already; choose another name, or add --overwrite")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a folder onto another; the old one steps aside first, since folders cannot be swapped."""
-    old = _aside(path)
+    """Rename a folder onto another; the old one is renamed first, since folders cannot be swapped."""
+    old = _old_version(path)
     if path.exists():
         path.rename(old)
     try:
@@ -218,7 +217,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     _remove(old)
 
 
-def _aside(path: Path) -> Path:
+def _old_version(path: Path) -> Path:
     return path.with_name(f".{path.name}.old")
 
 
@@ -236,7 +235,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename in a folder lasting; Windows has no such call and needs none."""
+    """Flush a folder (fsync), so that a rename in it lasts; Windows has no such call and needs none."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -48,7 +48,7 @@ def test_a_full_device_is_told_and_stays_a_device():
 def test_a_folder_never_takes_the_place_of_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OutputError, match="no name for a new folder"), atomic_folder(pipe):
+    with pytest.raises(OutputError, match="not a name for a new folder"), atomic_folder(pipe):
         pytest.fail("nothing is to be done")
     assert pipe.is_fifo()
 

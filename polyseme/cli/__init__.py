@@ -1,4 +1,4 @@
-"""The command line. One file a command; nothing heavy is imported before a command runs."""
+"""The command line: one module per command; nothing heavy is imported before a command runs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import signal
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer import Option
+from typer.core import TyperGroup
 
 from polyseme import __version__
 from polyseme.cli.commands.analogy import analogy
@@ -40,26 +42,50 @@ from polyseme.cli.commands.wic import wic
 from polyseme.cli.commands.wsd import wsd
 from polyseme.errors import PolysemeError
 
+GROUPS = {
+    "Start here": (demo, info),
+    "Embed": (embed, convert, distil, static),
+    "Language model": (train, doctor, perplexity, predict),
+    "Tasks": (tag, classify, pairs),
+    "Corpus": (index, neighbours, senses, drift),
+    "Analysis": (report, probe, geometry, wsd, wic, similarity, analogy, spelling),
+    "Serving": (serve,),
+}
+RUN_WITHOUT_ARGUMENTS = (demo, report, serve, info, spelling)
+
+
+class GroupedHelp(TyperGroup):
+    """Command group whose plain help lists the commands under the titles of `GROUPS`."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - classes of click
+        """Write a section of the help for each group of commands."""
+        width = max(map(len, self.commands))
+        for title in GROUPS:
+            chosen = {name: one for name, one in self.commands.items() if getattr(one, "rich_help_panel", "") == title}
+            limit = formatter.width - width - 4
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), one.get_short_help_str(limit)) for name, one in chosen.items()])
+
+
 app = typer.Typer(
     name="polyseme",
     help="Contextual word vectors: ELMo, whole and alive.",
+    cls=GroupedHelp,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help answers in half the time
 )
-for command in (demo, report, serve, embed, convert, info, index, neighbours, senses, wsd, drift, distil):
-    app.command(no_args_is_help=command not in (demo, report, serve, info))(command)
-for command in (train, perplexity, predict, probe, geometry, wic, similarity, analogy, spelling, doctor):
-    app.command(no_args_is_help=command is not spelling)(command)
-app.add_typer(static, name="static")
-app.add_typer(tag, name="tag")
-app.add_typer(classify, name="classify")
-app.add_typer(pairs, name="pairs")
+for title, commands in GROUPS.items():
+    for command in commands:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=title)
+        else:
+            app.command(rich_help_panel=title, no_args_is_help=command not in RUN_WITHOUT_ARGUMENTS)(command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"polyseme {__version__}")
         raise typer.Exit
 
@@ -67,39 +93,39 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)
+        bool, Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run a command; a fault that the user can mend is one line and exit status 2."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as gentle as Ctrl-C: what is finished is kept
+    """Run the command line; an error that the user can fix is one line and exit status 2."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # like Ctrl-C: finished work is kept
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows a question mark
+            stream.reconfigure(errors="replace")  # where a terminal lacks a character
     warnings.showwarning = lambda message, *_: typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
     try:
         app()
-    except SystemExit as leaving:
-        # typer makes a status of Ctrl-C, without a word; commands that have more to say leave by themselves.
-        if leaving.code == 130 and isinstance(leaving.__context__, typer.Exit):
+    except SystemExit as exiting:
+        # typer turns Ctrl-C into a status without a message; commands that have more to say exit by themselves.
+        if exiting.code == 130 and isinstance(exiting.__context__, typer.Exit):
             typer.echo("interrupted", err=True)
         raise
     except PolysemeError as error:
-        _leave(f"error: {error}", 2)
+        _exit(f"error: {error}", 2)
     except KeyboardInterrupt:
-        _leave("interrupted", 130)
+        _exit("interrupted", 130)
     except BrokenPipeError:
-        # The reader of our output has left, as `head` does: no fault of anybody's.
+        # The reader of our output has closed it, as `head` does: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(141) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _leave(f"error: {where}{error.strerror or error}", 2)
+        _exit(f"error: {where}{error.strerror or error}", 2)
 
 
-def _leave(message: str, status: int) -> None:
+def _exit(message: str, status: int) -> None:
     typer.echo(" ".join(message.split()), err=True)
     raise SystemExit(status)

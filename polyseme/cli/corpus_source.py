@@ -1,47 +1,49 @@
-"""Where the commands about uses of words find them: an index, files of text, or the sentences that ship."""
+"""Where commands about uses of words find them: an index, text files, or the sentences that come with polyseme."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
-import typer
+from typer import Option
 
-from polyseme.cli.output import MODELS, Progress, open_embedder
+from polyseme.cli.options import MODELS, DeviceOption, RawOption
+from polyseme.cli.output import Progress, open_embedder
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyseme.corpus.uses import Use, Uses
 
-Item = TypeVar("Item", bound="Worded")
-
-ModelOption = Annotated[
-    str | None,
-    typer.Option(help=f"{MODELS}. [default: that of the index, or the one that ships]", show_default=False),
-]
-CorpusOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Text to look in, a sentence a line: a file, folder or pattern; may be given several times."),
-]
-IndexOption = Annotated[Path | None, typer.Option(help="A corpus that `polyseme index` made ready.")]
-RawOption = Annotated[bool, typer.Option("--raw", help="Raw text: split it into sentences and words first.")]
-CaseOption = Annotated[bool, typer.Option("--match-case", help="Tell Turkey from turkey.")]
+Item = TypeVar("Item", bound="HasWords")
 
 
-class Worded(Protocol):
-    """A sentence of any kind."""
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The options that say in which corpus a word's uses are looked for, and with which model."""
+
+    model: Annotated[str | None, Option(help=f"{MODELS}. [default: that of the index, or english]")] = None
+    corpus: Annotated[list[str] | None, Option(help="Text to search: a file, folder or pattern; repeatable.")] = None
+    index: Annotated[Path | None, Option(help="A corpus that `polyseme index` has embedded.")] = None
+    raw: RawOption = False
+    match_case: Annotated[bool, Option("--match-case", help="Distinguish Turkey from turkey.")] = False
+    device: DeviceOption = "cpu"
+
+
+class HasWords(Protocol):
+    """Anything with words: a sentence, tagged or not."""
 
     @property
     def words(self) -> Sequence[str]:
-        """Its words."""
+        """The words of the sentence."""
         ...
 
 
 class TextFiles:
-    """Files of text as sentences, which can be read several times."""
+    """Text files as an iterable of sentences, which can be read several times."""
 
     def __init__(self, paths: Sequence[str], raw: bool, limit: int | None = None) -> None:
         from polyseme.text.corpus import expand
@@ -55,37 +57,38 @@ class TextFiles:
         filled = (words for source in self.sources for words in read_sentences(source, self.raw) if words)
         return islice(filled, self.limit)
 
-    def check_twice(self) -> None:
-        """Refuse what can be read only once."""
+    def check_rereadable(self) -> None:
+        """Refuse standard input, which can be read only once."""
         if "-" in self.sources:
-            raise ConfigError("- (standard input) can be read only once, and this reads a corpus twice; give a file")
+            raise ConfigError("- (standard input) can be read only once, and a corpus is read twice here; give a file")
 
 
 class CorpusSource:
-    """Uses out of an index, a corpus or the bundled sentences, and the model that they are looked at with."""
+    """Uses of words from an index, a corpus or the bundled sentences, and the encoder to embed them with."""
 
-    def __init__(self, model: str | None, device: str, corpus: list[str] | None, index: Path | None, raw: bool) -> None:
+    def __init__(self, options: CorpusOptions) -> None:
         from polyseme.corpus.index import Index
         from polyseme.corpus.uses import bundled_sentences
 
-        if corpus and index:
-            raise ConfigError("--corpus and --index both say where to look; give one of them")
-        self.index = Index(index) if index else None
-        self.text = TextFiles(corpus, raw) if corpus else bundled_sentences()
-        self.encoder = open_embedder(model or (self.index.origin.path if self.index else None), device)
+        if options.corpus and options.index:
+            raise ConfigError("--corpus and --index both say where to search; give one of them")
+        self.index = Index(options.index) if options.index else None
+        self.text = TextFiles(options.corpus, options.raw) if options.corpus else bundled_sentences()
+        self.match_case = options.match_case
+        self.encoder = open_embedder(options.model or (self.index.origin.path if self.index else None), options.device)
         if self.index:
             self.index.check(self.encoder)
 
-    def of(self, word: str, match_case: bool, limit: int) -> Uses:
-        """The uses of one word."""
+    def find(self, word: str, limit: int) -> Uses:
+        """A sample of the uses of one word, with their vectors."""
         from polyseme.corpus.uses import embed_uses, find_uses
 
         if self.index:
-            return self.index.of(word, match_case, limit)
-        return embed_uses(self.encoder, find_uses(self.text, word, match_case, limit))
+            return self.index.of(word, self.match_case, limit)
+        return embed_uses(self.encoder, find_uses(self.text, word, self.match_case, limit))
 
-    def everything(self) -> Uses:
-        """Every word there is as a use."""
+    def all_words(self) -> Uses:
+        """The uses of all words of an index or of the bundled sentences."""
         from polyseme.corpus.uses import embed_all
 
         if self.index:
@@ -97,16 +100,16 @@ class CorpusSource:
         return embed_all(self.encoder, self.text)
 
 
-def counted(items: Iterable[Item]) -> Iterator[Item]:
-    """The same, with a line on the terminal that says how far it is."""
+def with_progress(sentences: Iterable[Item]) -> Iterator[Item]:
+    """The same sentences, counted by a progress bar as they are taken."""
     with Progress(0) as progress:
-        for item in items:
-            yield item
-            progress.advance(list(item.words), Counter())
+        for sentence in sentences:
+            yield sentence
+            progress.advance(list(sentence.words), Counter())
 
 
-def shown(use: Use, width: int = 12) -> str:
-    """A use as a line: its word in brackets, with so many words around it."""
+def format_use(use: Use, width: int = 12) -> str:
+    """A use as one line: its word in brackets, with this many words of context on each side."""
     first, last = max(0, use.place - width), use.place + width + 1
     before, after = use.words[first : use.place], use.words[use.place + 1 : last]
     ends = ("… " if first else "", " …" if last < len(use.words) else "")

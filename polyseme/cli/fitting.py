@@ -1,147 +1,175 @@
-"""What the commands that fit share: settings as typed, a live line with the dev score, the layers' learned weights."""
+"""How ``tag fit``, ``classify fit`` and ``pairs fit`` run: dev set, settings, progress, learned layer weights."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.cli.output import decimals, percent, show_table, size, write_json
-from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import check_writable, try_folder
+from polyseme.cli.options import FitOptions, PlotOptions, check_restart
+from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
+from polyseme.errors import ConfigError, OutputError
+from polyseme.files import try_folder
 
 if TYPE_CHECKING:
+    from polyseme.embedding.layers import Mix
     from polyseme.tasks.fitting.loop import FitReport
-    from polyseme.tasks.model import TaskModel
+    from polyseme.tasks.sentences.model import ExampleModel
+    from polyseme.tasks.tagging.tagger import Tagger
+    from polyseme.text.labelled import ColumnSpec, LabelledText
+
+    AnyModel = Tagger | ExampleModel[Any, Any, Any]
 
 SHIPPED = "english"
-NOTHING = "none"
-_EVERY = 0.1  # seconds between two drawings
+NO_ENCODER = "none"
+Examples = tuple[list[Any], list[Any]]  # inputs as a model takes them, and their answers
+Read = Callable[[Path, Any], Examples]  # of a file, with the settings of the model
 
 
-def begin(output: Path, json: str | None, plot: Path | None, resume: bool, overwrite: bool) -> Path:
-    """Refuse what can be refused before hours of work; give the folder where every epoch is saved."""
-    from polyseme.plots import check_picture
+def run_fit(
+    model_class: type[AnyModel],
+    train: Path,
+    read: Read,
+    options: FitOptions,
+    result: PlotOptions,
+    at_random: bool = True,
+    **chosen: object,
+) -> None:
+    """Fit a task model as the options say, save it, and show the learned layer weights.
+
+    Args:
+        model_class: Tagger, Classifier or Pairs.
+        train: The file to learn from.
+        read: Reads it, and the dev set.
+        options: What all tasks have.
+        result: Where results go.
+        at_random: Whether --held-out draws examples at random; otherwise it takes the last ones.
+        chosen: Settings of the network for which the task has options of its own.
+    """
+    from polyseme.tasks.features.feature_cache import FeatureCache
+
+    checkpoint = _check_start(options, result)
+    chosen |= {"fine_tune": options.fine_tune, "mix": {"layers": options.layers}}
+    chosen |= {"where": options.where} if options.where else {}
+    settings, fit_settings = _settings(model_class, options, chosen)
+    known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
+    if options.held_out:
+        known, dev = hold_out(known, options.held_out, at_random)
+    model = model_class(
+        _encoders(options.encoder),
+        words=options.words,
+        settings=settings,
+        fit_settings=fit_settings,
+        cache=FeatureCache(options.cache, int(options.budget * 1e9)),
+        device=options.device,
+    )
+    _watch(model, model.fitting(*known, dev=dev, checkpoint=checkpoint), checkpoint)
+    model.save(options.output, options.bundle, options.overwrite)
+    _forget(checkpoint)
+    _show_fitted(model, options.output, result)
+
+
+def hold_out(examples: Examples, fraction: float, at_random: bool) -> tuple[Examples, Examples]:
+    """Split off a fraction of the examples as a dev set: the last ones, or a sample drawn with a fixed seed."""
+    count = len(examples[0])
+    size = max(1, round(fraction * count))
+    held_out = set(_sample(count, size) if at_random else range(count - size, count))
+    return _rows(examples, set(range(count)) - held_out), _rows(examples, held_out)
+
+
+def read_examples(path: Path | str, columns: ColumnSpec) -> Examples:
+    """The sentences, or pairs of sentences, of a labelled file and their labels or numbers."""
+    from polyseme.text.labelled import read_labelled_text
+
+    found = list(read_labelled_text(path, columns))
+    return [as_input(example) for example in found], [example.label for example in found]
+
+
+def as_input(example: LabelledText) -> Any:  # noqa: ANN401 - a sentence, or a pair of them
+    """A labelled example as a model takes it: one sentence, or a tuple of two."""
+    first, *others = example.sentences
+    return (first, *others) if others else first
+
+
+def _check_start(options: FitOptions, result: PlotOptions) -> Path:
+    """Refuse what can be refused before hours of work; give the folder in which every epoch is saved."""
     from polyseme.tasks.folder import check_replaceable
 
-    if resume and overwrite:
-        raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
-    if plot:
-        check_picture(plot)
-    if json and json != "-":
-        check_writable(Path(json))
+    check_restart(options.resume, options.overwrite)
+    if options.dev and options.held_out:
+        raise ConfigError("--dev and --held-out both name a dev set; give one of them")
+    result.check()
+    output = options.output
     checkpoint = output.with_name(f"{output.name}.fitting")
-    if resume and output.exists() and not checkpoint.exists():
-        raise OutputError(f"{output} is there and no run of it was interrupted, so there is nothing to go on with")
-    check_replaceable(output.resolve(), overwrite)
+    if options.resume and output.exists() and not checkpoint.exists():
+        raise OutputError(f"{output} exists and no run of it was interrupted, so there is nothing to resume")
+    check_replaceable(output.resolve(), options.overwrite)
     if not output.resolve().parent.is_dir():
         raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
     try_folder(output.resolve().parent)
-    if overwrite:
-        forget(checkpoint)
-    if checkpoint.exists() and not resume:
-        raise OutputError(f"{checkpoint} holds an interrupted run; say --resume to go on, or --overwrite to forget it")
-    if resume and not checkpoint.exists():
-        typer.echo(f"no interrupted run of {output} was found, so it begins anew", err=True)
+    if options.overwrite:
+        _forget(checkpoint)
+    if checkpoint.exists() and not options.resume:
+        raise OutputError(f"{checkpoint} holds an interrupted run; give --resume to continue or --overwrite to discard")
+    if options.resume and not checkpoint.exists():
+        typer.echo(f"no interrupted run of {output} was found; starting over", err=True)
     return checkpoint
 
 
-def encoders(given: Sequence[str] | None) -> list[str]:
-    """What `--encoder` means: the model that ships where it is left out, and nothing for ``none``."""
+def _encoders(given: Sequence[str] | None) -> list[str]:
+    """What --encoder means: the English model where it is left out, and no encoder for ``none``."""
     if not given:
         return [SHIPPED]
-    if len(given) > 1 and NOTHING in given:
-        raise ConfigError(f"--encoder {NOTHING} says that there are no contextual vectors; leave it or the others out")
-    return [] if NOTHING in given else list(given)
+    if len(given) > 1 and NO_ENCODER in given:
+        raise ConfigError(f"--encoder {NO_ENCODER} means no contextual vectors; leave it or the others out")
+    return [] if NO_ENCODER in given else list(given)
 
 
-def fit_table(model: type[TaskModel[Any, Any]], seed: int) -> tuple[type[Any], dict[str, Any]]:
-    """The table of settings of a model's fit, for `checked_settings`."""
-    return type(model.default_fit), {**dataclasses.asdict(model.default_fit), "seed": seed}
-
-
-def checked_settings(typed: Iterable[str], tables: Mapping[str, tuple[type[Any], dict[str, Any]]]) -> list[Any]:
-    """For each table of settings its kind, with defaults, what the options say, and what --set says on top."""
+def _settings(model_class: type[AnyModel], options: FitOptions, chosen: Mapping[str, object]) -> list[Any]:
+    """Settings of the network and of the fit: defaults, what the options say, and what --set says on top."""
     from polyseme.model.config import from_dict
     from polyseme.tasks.fitting.settings import merged, parse_settings
 
-    changes = parse_settings(typed, list(tables))
+    network = model_class.__name__.lower()  # as people type it: tagger.dropout=0.3
+    defaults = {
+        network: (model_class.settings_kind(), chosen),
+        "fit": (model_class.default_fit, {"seed": options.seed}),
+    }
+    changes = parse_settings(options.settings or [], list(defaults))
     return [
-        from_dict(kind, merged(merged(dataclasses.asdict(kind()), options), changes[name]), name)
-        for name, (kind, options) in tables.items()
+        from_dict(type(default), merged(merged(dataclasses.asdict(default), values), changes[name]), name)
+        for name, (default, values) in defaults.items()
     ]
 
 
-def watch(model: TaskModel[Any, Any], reports: Iterator[FitReport], checkpoint: Path) -> None:
-    """Run a fit to its end: a line that moves on a terminal, a line an epoch anywhere."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    begun = drawn = time.monotonic()
+def _watch(model: AnyModel, reports: Iterator[FitReport], checkpoint: Path) -> None:
+    """Run a fit to its end: a moving line on a terminal, one line per epoch everywhere."""
+    started = drawn = time.monotonic()
     try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-            task = bar.add_task("computing vectors ...", total=None)
+        with make_spinner() as spinner:
+            task = spinner.add_task("computing vectors ...", total=None)
             for report in reports:
                 for remark in model.cache_.remarks:
                     typer.echo(remark, err=True)
                 model.cache_.remarks.clear()
                 now = time.monotonic()
                 if report.step == report.steps:
-                    typer.echo(f"{_line(report)}, {now - begun:,.0f} s", err=True)
-                elif now - drawn > _EVERY:
+                    typer.echo(f"{_describe(report)}, {now - started:,.0f} s", err=True)
+                elif now - drawn > REFRESH_SECONDS:
                     drawn = now
-                    bar.update(task, description=_line(report))
-    except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
-        if isinstance(error, KeyboardInterrupt):
-            kept = "the same command with --resume goes on after the last epoch"
-            typer.echo(f"interrupted: {kept if checkpoint.exists() else 'no epoch was finished yet'}", err=True)
-            raise SystemExit(130) from None
-        raise
+                    spinner.update(task, description=_describe(report))
+    except KeyboardInterrupt:
+        kept = "the same command with --resume continues after the last epoch"
+        typer.echo(f"interrupted: {kept if checkpoint.exists() else 'no epoch was finished yet'}", err=True)
+        raise SystemExit(130) from None
 
 
-def finish(model: TaskModel[Any, Any], output: Path, checkpoint: Path, json: str | None, plot: Path | None) -> None:
-    """Say what was learned, draw it if asked, and take the checkpoint away."""
-    forget(checkpoint)
-    mixes = model.mixes()
-    rows = [
-        (f"{place}: {name}", *(decimals(weight) for weight in mix.weights), decimals(mix.gamma))
-        for place, some in mixes.items()
-        for name, mix in zip(model.encoder_names, some, strict=True)
-    ]
-    if json:
-        learned = {
-            place: [{"encoder": name, **vars(mix)} for name, mix in zip(model.encoder_names, some, strict=True)]
-            for place, some in mixes.items()
-        }
-        best = {"score": model.best_score_, "epoch": model.best_epoch_}
-        write_json(json, {"model": output, "best": best, "mixes": learned})
-    if json != "-":
-        for name in dict.fromkeys(model.encoder_names):
-            own = [row for row in rows if row[0].endswith(f": {name}")]
-            layers = [f"s_{number}" for number in range(len(own[0]) - 2)]
-            show_table("the layers that the task likes: shares s, common factor γ", ("place", *layers, "γ"), own)
-        if model.best_score_ is not None:
-            typer.echo(f"kept: epoch {model.best_epoch_}, dev {percent(model.best_score_)}")
-        total = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
-        typer.echo(f"{output} written ({size(total)})")
-    if plot:
-        _draw(mixes, model.encoder_names, plot)
-
-
-def forget(checkpoint: Path) -> None:
-    """Take away what a run has saved on its way."""
-    from polyseme.tasks.fitting.checkpoint import FitCheckpoint
-
-    FitCheckpoint(checkpoint, {}).remove()
-
-
-def _line(report: FitReport) -> str:
+def _describe(report: FitReport) -> str:
+    """Epoch, loss and dev score as one line."""
     where = f"epoch {report.epoch}"
     if report.step < report.steps:
         where += f", step {report.step:,} of {report.steps:,}"
@@ -150,11 +178,57 @@ def _line(report: FitReport) -> str:
     return f"{where}: loss {decimals(report.loss)}{score}{best}"
 
 
-def _draw(mixes: Mapping[str, Sequence[Any]], names: Sequence[str], plot: Path) -> None:
-    from polyseme.analysis.layers.mix_plot import draw_mixes
-    from polyseme.plots import save_figure
+def _show_fitted(model: AnyModel, output: Path, result: PlotOptions) -> None:
+    """Show the learned layer weights and the best dev score, as tables, JSON and a figure."""
+    mixes = {
+        place: list(zip(model.encoder_names, some, strict=True)) for place, some in model.mixes().items()
+    }  # by the place where the vectors enter
+    learned = {place: [{"encoder": name, **vars(mix)} for name, mix in pairs] for place, pairs in mixes.items()}
+    best = {"score": model.best_score_, "epoch": model.best_epoch_}
+    result.present({"model": output, "best": best, "mixes": learned}, lambda: _show_mixes(model, output, mixes))
+    result.draw(lambda: _draw(mixes))
 
-    series = {f"{name}, {place}": mix for place, some in mixes.items() for name, mix in zip(names, some, strict=True)}
+
+def _show_mixes(model: AnyModel, output: Path, mixes: Mapping[str, Sequence[tuple[str, Mix]]]) -> None:
+    for name in dict.fromkeys(model.encoder_names):
+        rows = [
+            (f"{place}: {name}", *map(decimals, mix.weights), decimals(mix.gamma))
+            for place, pairs in mixes.items()
+            for other, mix in pairs
+            if other == name
+        ]
+        layers = [f"s_{number}" for number in range(len(rows[0]) - 2)]
+        show_table("learned layer weights s and scale γ", ("place", *layers, "γ"), rows)
+    if model.best_score_ is not None:
+        typer.echo(f"best epoch kept: {model.best_epoch_}, dev {percent(model.best_score_)}")
+    total = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
+    typer.echo(f"{output} written ({file_size(total)})")
+
+
+def _draw(mixes: Mapping[str, Sequence[tuple[str, Mix]]]) -> Any:  # noqa: ANN401 - a figure of matplotlib
+    from polyseme.analysis.layers.mix_plot import draw_mixes
+
+    series = {f"{name}, {place}": mix for place, pairs in mixes.items() for name, mix in pairs}
     if not series:
         raise ConfigError("there are no layers to draw: this model has no contextual vectors; leave --plot out")
-    save_figure(draw_mixes(series), plot)
+    return draw_mixes(series)
+
+
+def _forget(checkpoint: Path) -> None:
+    """Remove the checkpoint of an unfinished fit."""
+    from polyseme.tasks.fitting.checkpoint import FitCheckpoint
+
+    FitCheckpoint(checkpoint, {}).remove()
+
+
+def _rows(examples: Examples, numbers: set[int]) -> Examples:
+    """The examples that have these numbers, in order."""
+    inputs, answers = examples
+    return [inputs[number] for number in sorted(numbers)], [answers[number] for number in sorted(numbers)]
+
+
+def _sample(count: int, size: int) -> list[int]:
+    """A random sample of row numbers, always the same for the same size."""
+    import numpy as np
+
+    return np.random.default_rng(0).choice(count, size, replace=False).tolist()

@@ -1,4 +1,4 @@
-"""What the instruments' commands share: opening a model, a table for people, JSON for machines."""
+"""What commands show and write: progress bars, tables for people, JSON for machines."""
 
 from __future__ import annotations
 
@@ -7,69 +7,39 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.files import atomic_write, check_writable
+from polyseme.errors import PolysemeError
+from polyseme.files import atomic_write
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
     from polyseme.embedding.encoder import Encoder
+    from polyseme.embedding.parts import Parts
 
-MODELS = "ELMo of any format, a transformers folder or name, a vector file"
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODELS}; english is the one that ships.")]
-ShippedArgument = Annotated[
-    str | None,
-    typer.Argument(metavar="MODEL", help=f"{MODELS}. [default: the one that ships]", show_default=False),
-]
-ShippedOption = Annotated[
-    str | None, typer.Option("--model", help=f"{MODELS}. [default: the one that ships]", show_default=False)
-]
-WithSoftmaxOption = Annotated[
-    str | None,
-    typer.Option("--model", help="One with a softmax, as `polyseme train` makes. [default: the one that ships]"),
-]
-JsonOption = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write all of it as JSON; - is standard output.")
-]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Draw a picture: *.png, *.svg or *.pdf.")
-]
-DeviceOption = Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")]
-LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of everything that is drawn at random.")]
-
-_BETWEEN = 3  # places between two columns on a terminal
-_EVERY = 0.1  # seconds between two drawings
-_NARROWEST = 30  # places that a column of text is folded into
+_COLUMN_GAP = 3  # characters between two columns on a terminal
+REFRESH_SECONDS = 0.1  # between two updates of a progress bar
+_NARROWEST = 30  # characters that a column of text is folded into
 
 
 def open_embedder(model: str | None, device: str) -> Encoder:
-    """The model that is asked for, whatever its kind, or the one that ships."""
+    """Open an encoder of any kind, by default the English model that comes with polyseme."""
     from polyseme.loading import load
 
-    with working(f"opening {model or 'the model that ships'}"):
+    with working(f"opening {model or 'the English model'}"):
         return load(model, device=device)
-
-
-def check_outputs(json: str | None, plot: Path | None = None) -> None:
-    """Refuse what could not be written in the end, before hours of work."""
-    if json and json != "-":
-        check_writable(Path(json))
-    if plot:
-        from polyseme.plots import check_picture
-
-        check_picture(plot)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something takes its time; say nothing elsewhere."""
+    """Show a spinner on a terminal while the block runs; print nothing elsewhere."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -81,50 +51,52 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+def make_spinner() -> RichProgress:
+    """A spinner with a description and the elapsed time, which is shown on a terminal only."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
 class Progress:
-    """Counts sentences and words."""
+    """Progress bar that counts embedded sentences and words."""
 
     def __init__(self, already: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress as RichProgress
-        from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
         self.sentences = already
         self.already = already
         self.words = 0
         self.misread: Counter[str] = Counter()
-        self._begun = self._drawn = time.monotonic()
+        self._started = self._drawn = time.monotonic()
         self._ended: float | None = None
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        console = Console(stderr=True)
-        self._bar = RichProgress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._bar = make_spinner()
         self._task = self._bar.add_task("reading ...", total=None)
 
     def __enter__(self) -> Progress:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended = time.monotonic()
         self._bar.stop()
 
     def advance(self, words: list[str], misread: Mapping[str, int]) -> None:
-        """One sentence is done."""
+        """Count one more sentence, and redraw the bar now and then."""
         self.sentences += 1
         self.words += len(words)
         self.misread.update(misread)
         now = time.monotonic()
-        if now - self._drawn > _EVERY:
+        if now - self._drawn > REFRESH_SECONDS:
             self._drawn = now
             self._bar.update(self._task, description=self._summary())
 
     def report(self, encoder: Encoder) -> None:
-        """Say what was done."""
+        """Print a summary: counts, speed, and words that the model could not read in full."""
         self._bar.stop()
-        resumed = f" ({self.already:,} of them from before)" if self.already else ""
-        layers = counted_as(encoder.num_layers, "layer")
+        resumed = f" ({self.already:,} of them from an earlier run)" if self.already else ""
+        layers = plural(encoder.num_layers, "layer")
         typer.echo(f"{self._summary()}{resumed}; {layers} of {encoder.dim}", err=True)
         for remark in encoder.remarks():
             typer.echo(remark, err=True)
@@ -133,16 +105,30 @@ class Progress:
                 typer.echo(f"{count:,} words were {what}", err=True)
 
     def _summary(self) -> str:
-        seconds = max((self._ended or time.monotonic()) - self._begun, 1e-9)
-        counts = f"{counted_as(self.sentences, 'sentence')}, {counted_as(self.words, 'word')}"
+        seconds = max((self._ended or time.monotonic()) - self._started, 1e-9)
+        counts = f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}"
         return f"{counts}, {self.words / seconds:,.0f} words/s"
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on standard output: drawn with lines on a terminal, plain elsewhere, and cut nowhere.
+@contextmanager
+def keep_finished(parts: Parts, save: Callable[[], None]) -> Iterator[None]:
+    """Save finished sentences when a run fails or is interrupted, and say how to resume it."""
+    try:
+        yield
+    except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
+        save()
+        if isinstance(error, KeyboardInterrupt):
+            kept = f"{parts.done:,} sentences are kept; the same command with --resume continues"
+            typer.echo(f"interrupted: {kept if parts.done else 'nothing was finished yet'}", err=True)
+            raise SystemExit(130) from None
+        raise
 
-    The first column is text, and folded where a terminal is narrow; the others are aligned as numbers are. Where not
-    even these fit, the table is plain.
+
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: drawn with lines on a terminal, plain text elsewhere, never truncated.
+
+    The first column is text and is folded on a narrow terminal; the others are right-aligned. Where not even these fit,
+    the table is plain.
     """
     from rich import box
     from rich.console import Console
@@ -150,7 +136,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     from rich.table import Table
 
     console = Console(highlight=False)
-    widths = [max(map(len, column)) + _BETWEEN for column in zip(columns, *rows, strict=True)]
+    widths = [max(map(len, column)) + _COLUMN_GAP for column in zip(columns, *rows, strict=True)]
     if not sys.stdout.isatty() or sum(widths[1:]) + min(widths[0], _NARROWEST) > console.width:
         typer.echo(_plain_table(title, columns, rows))
         return
@@ -165,10 +151,10 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def write_json(target: str | Path, payload: object) -> None:
-    """A result as JSON, into a file that appears whole or, for ``-``, on standard output.
+    """Write a result as JSON: to a file in one atomic step or, for ``-``, to standard output.
 
-    A result is a dataclass, or mappings, lists and plain values; a number that is not finite becomes ``null``, since
-    JSON has no word for it.
+    A result is a dataclass, or mappings, lists and plain values. NaN and infinity become ``null``, since JSON has
+    neither.
     """
     text = json.dumps(_jsonable(payload), indent=2, ensure_ascii=False, allow_nan=False)
     if str(target) == "-":
@@ -178,23 +164,23 @@ def write_json(target: str | Path, payload: object) -> None:
         file.write(text.encode("utf-8", "backslashreplace") + b"\n")
 
 
-def counted_as(count: int, what: str) -> str:
-    """``1 use``, ``2 uses``."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def plural(count: int, noun: str) -> str:
+    """A count with its noun, in the plural unless it is 1: ``2 uses``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def size(count: int) -> str:
-    """Bytes as people say them."""
+def file_size(count: int) -> str:
+    """A number of bytes with a readable unit, kB or MB."""
     return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count / 1e3:,.1f} kB"
 
 
-def percent(share: float | None) -> str:
-    """A share of one, as people say it; a dash where there is none."""
-    return "–" if share is None or math.isnan(share) else f"{100 * share:.1f}"
+def percent(fraction: float | None) -> str:
+    """A fraction as a percentage with one decimal; a dash for None and NaN."""
+    return "–" if fraction is None or math.isnan(fraction) else f"{100 * fraction:.1f}"
 
 
 def decimals(value: float | None, places: int = 3) -> str:
-    """A number with so many decimals; a dash where there is none."""
+    """A number with a fixed number of decimals; a dash for None and NaN."""
     return "–" if value is None or math.isnan(value) else f"{value:.{places}f}"
 
 

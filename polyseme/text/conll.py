@@ -1,12 +1,12 @@
-"""Labelled text in columns: a word a line, a blank line after each sentence, plain or compressed.
+"""CoNLL and CoNLL-U files: labelled text in columns, a word per line, a blank line after each sentence.
 
-Two layouts are told apart by the first line that holds a word:
+Files may be compressed. Two layouts are told apart by the first line that holds a word:
 
-- *CoNLL-U*: ten columns apart by tabs, the first a word's number. Lines that begin with ``#`` are comments; lines of a
-  multiword token (``1-2``) and of an empty node (``8.1``) are skipped, since neither is a word of the sentence; ``_``
-  in a column says that it holds nothing.
-- *plain columns* (CoNLL-2000, CoNLL-2003, WNUT and kin): any number of columns, apart by tabs or, where there are no
-  tabs, by spaces. Nothing is a comment, for ``#`` is a word; ``-DOCSTART-`` lines are dropped.
+- *CoNLL-U*: ten columns separated by tabs, the first a word's number. Lines that begin with ``#`` are comments; lines
+  of a multiword token (``1-2``) and of an empty node (``8.1``) are skipped, since neither is a word of the sentence;
+  ``_`` in a column says that it holds nothing.
+- *plain columns* (CoNLL-2000, CoNLL-2003, WNUT and kin): any number of columns, separated by tabs or, where there are
+  no tabs, by spaces. Nothing is a comment, for ``#`` is a word; ``-DOCSTART-`` lines are dropped.
 
 All lines of a file have the same number of columns, or it is refused. Columns count from 1, as with ``cut``.
 """
@@ -29,12 +29,12 @@ FEATS = CONLLU.index("feats")
 _WORD_NUMBER = re.compile(r"\d+")
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 _DOCUMENT = "-DOCSTART-"
-_FEW = 1000  # lines within which a row comes
+_FEW = 1000  # lines within which the first row must come
 
 
 @dataclass(frozen=True)
 class LabelSpec:
-    """Which labels of a file are wanted.
+    """Which labels to read from a file: a column, or a morphological feature.
 
     Attributes:
         column: A number from 1, or in CoNLL-U a name (``upos``). None is ``upos`` in CoNLL-U, else the last column.
@@ -52,66 +52,66 @@ class LabelSpec:
 
 
 class LabelledSentence(NamedTuple):
-    """A sentence with a label for each word; None where a word has none."""
+    """Labelled sentence: words and a label for each; None where a word has none."""
 
     words: list[str]
     labels: list[str | None]
 
 
 class ConllRow(NamedTuple):
-    """A line that holds a word."""
+    """Row of a CoNLL file: a line that holds a word."""
 
     line: int
     columns: list[str]
 
 
 class ConllSentence(NamedTuple):
-    """The rows of a sentence, and the layout of the file that they are from."""
+    """Sentence of a CoNLL file: its rows, and whether the file is CoNLL-U."""
 
     rows: list[ConllRow]
     is_conllu: bool
 
 
 def read_conll(path: str | PathLike[str]) -> Iterator[ConllSentence]:
-    """The sentences of one file, as rows of columns."""
+    """Read the sentences of one CoNLL file, as rows of columns."""
     with open_text(path) as lines:
         yield from _sentences(enumerate(lines, start=1), str(path))
 
 
-def read_labelled(path: str | PathLike[str], wanted: LabelSpec | None = None) -> Iterator[LabelledSentence]:
-    """Words and labels of a file, or of all files below a folder or of a pattern; refused if no word has a label."""
-    wanted = wanted or LabelSpec()
+def read_labelled(path: str | PathLike[str], spec: LabelSpec | None = None) -> Iterator[LabelledSentence]:
+    """Read labelled sentences from a file, a folder or a pattern; an error if no word has a label."""
+    spec = spec or LabelSpec()
     features: Counter[str] = Counter()
     words = labelled = 0
     for source in expand(path):
         for sentence in read_conll(source):
-            found = _labels(sentence, wanted, str(source))
+            found = _labels(sentence, spec, str(source))
             words += len(found.words)
             labelled += sum(label is not None for label in found.labels)
-            if wanted.feature and not labelled:
+            if spec.feature and not labelled:
                 features.update(_features(sentence))
             yield found
     if not words:
-        raise InputError(f"{path}: holds no words; expected a word a line and its labels in columns")
+        raise InputError(f"{path}: holds no words; expected a word per line and its labels in columns")
     if not labelled:
-        raise InputError(f"{path}: no word has {_described(wanted)}.{_what_there_is(wanted, features)}")
+        raise InputError(f"{path}: no word has {_described(spec)}.{_available(spec, features)}")
 
 
-def label_name(path: str | PathLike[str], wanted: LabelSpec) -> str:
-    """What people would call the labels: the feature, the column's name, or its number."""
-    if wanted.feature:
-        return wanted.feature
+def label_name(path: str | PathLike[str], spec: LabelSpec) -> str:
+    """Name of the labels for people: the feature, the column's name, or its number."""
+    if spec.feature:
+        return spec.feature
     first = next(read_conll(expand(path)[0]), None)
     if first is None:
         return "labels"
     width = len(first.rows[0].columns)
-    column = _column(wanted.column, first.is_conllu, width, str(path))
+    column = _column(spec.column, first.is_conllu, width, str(path))
     return CONLLU[column] if first.is_conllu else f"column {column + 1}"
 
 
 def _sentences(lines: Iterator[tuple[int, str]], name: str) -> Iterator[ConllSentence]:
     rows: list[ConllRow] = []
-    first = list(_up_to_a_row(islice(lines, _FEW)))
+    first = list(_lines_to_first_row(islice(lines, _FEW)))
     layout = _Layout.of(first[-1][1]) if first else None
     for number, line in chain(first, lines):
         if not line.strip():
@@ -124,8 +124,8 @@ def _sentences(lines: Iterator[tuple[int, str]], name: str) -> Iterator[ConllSen
         yield ConllSentence(rows, layout.is_conllu)
 
 
-def _up_to_a_row(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Lines up to the first that is surely a row; until the layout is known, ``#`` may be a comment or a word."""
+def _lines_to_first_row(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield lines up to the first that is surely a row; until then ``#`` may be a comment or a word."""
     for number, line in lines:
         yield number, line
         if line.strip() and not line.startswith(("#", _DOCUMENT)):
@@ -134,7 +134,7 @@ def _up_to_a_row(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the lines of one file are cut."""
+    """Column layout of one file, and whether it is CoNLL-U."""
 
     columns: int
     separator: str | None
@@ -142,17 +142,17 @@ class _Layout:
 
     @classmethod
     def of(cls, line: str) -> _Layout:
-        """As the first row shows it."""
+        """Detect the layout from the first row."""
         separator = "\t" if "\t" in line.strip() else None
-        columns = _cut(line, separator)
+        columns = _split_columns(line, separator)
         numbered = _WORD_NUMBER.fullmatch(columns[0]) or _NO_WORD.fullmatch(columns[0])
         return cls(len(columns), separator, separator == "\t" and len(columns) == len(CONLLU) and bool(numbered))
 
     def split(self, line: str, place: str) -> list[str] | None:
-        """The columns of a line; None if it holds no word."""
+        """Split a line into columns; None if it holds no word."""
         if self.is_conllu and line.startswith("#"):
             return None
-        columns = _cut(line, self.separator)
+        columns = _split_columns(line, self.separator)
         if columns[0] == _DOCUMENT:
             return None
         if len(columns) != self.columns:
@@ -169,21 +169,21 @@ class _Layout:
         return columns
 
 
-def _cut(line: str, separator: str | None) -> list[str]:
-    """At tabs, or at runs of blanks; not at U+00A0 and the like, which stand inside words."""
+def _split_columns(line: str, separator: str | None) -> list[str]:
+    """Split at tabs, or at runs of blanks; not at U+00A0 and the like, which stand inside words."""
     return line.split(separator) if separator else re.split("[ \t]+", line.strip(" \t"))
 
 
-def _labels(sentence: ConllSentence, wanted: LabelSpec, name: str) -> LabelledSentence:
+def _labels(sentence: ConllSentence, spec: LabelSpec, name: str) -> LabelledSentence:
     place = f"{name}, line {sentence.rows[0].line}"
     width = len(sentence.rows[0].columns)
-    words = _number(wanted.words or (2 if sentence.is_conllu else 1), width, place)
-    if wanted.feature:
+    words = _column_number(spec.words or (2 if sentence.is_conllu else 1), width, place)
+    if spec.feature:
         if not sentence.is_conllu:
-            raise InputError(f"{place}: features are in CoNLL-U, of ten columns apart by tabs; give a column instead")
-        labels = [parse_features(row.columns[FEATS]).get(wanted.feature) for row in sentence.rows]
+            raise InputError(f"{place}: only CoNLL-U (ten columns, separated by tabs) has features; give a column")
+        labels = [parse_features(row.columns[FEATS]).get(spec.feature) for row in sentence.rows]
     else:
-        column = _column(wanted.column, sentence.is_conllu, width, place)
+        column = _column(spec.column, sentence.is_conllu, width, place)
         empty = "_" if sentence.is_conllu else None
         labels = [None if row.columns[column] == empty else row.columns[column] for row in sentence.rows]
     return LabelledSentence([row.columns[words] for row in sentence.rows], labels)
@@ -193,23 +193,23 @@ def _column(column: str | int | None, is_conllu: bool, width: int, place: str) -
     if column is None:
         return CONLLU.index("upos") if is_conllu else width - 1
     if str(column).isdecimal():
-        return _number(int(column), width, place)
+        return _column_number(int(column), width, place)
     if is_conllu and str(column).lower() in CONLLU:
         return CONLLU.index(str(column).lower())
     if is_conllu:
         near = nearest(str(column).lower(), CONLLU)
         raise InputError(f"{place}: CoNLL-U has no column {column!r}; its columns are {', '.join(CONLLU)}.{near}")
-    raise InputError(f"{place}: columns have names in CoNLL-U only; give a number from 1 to {width}, not {column!r}")
+    raise InputError(f"{place}: only CoNLL-U has column names; give a number from 1 to {width}, not {column!r}")
 
 
-def _number(column: int, width: int, place: str) -> int:
+def _column_number(column: int, width: int, place: str) -> int:
     if not 1 <= column <= width:
         raise InputError(f"{place}: there is no column {column}; the file has columns 1 to {width}")
     return column - 1
 
 
 def parse_features(text: str) -> dict[str, str]:
-    """The features of a word: ``Number=Sing|Person=3``."""
+    """Parse the morphological features of a word: ``Number=Sing|Person=3``."""
     return dict(_pair(part) for part in text.split("|") if "=" in part)
 
 
@@ -223,14 +223,14 @@ def _features(sentence: ConllSentence) -> Iterator[str]:
         yield from parse_features(row.columns[FEATS])
 
 
-def _described(wanted: LabelSpec) -> str:
-    return f"the feature {wanted.feature!r}" if wanted.feature else f"a label in column {wanted.column or 'upos'}"
+def _described(spec: LabelSpec) -> str:
+    return f"the feature {spec.feature!r}" if spec.feature else f"a label in column {spec.column or 'upos'}"
 
 
-def _what_there_is(wanted: LabelSpec, features: Counter[str]) -> str:
-    if not wanted.feature:
-        return " All of it is '_', which says that nothing is known."
+def _available(spec: LabelSpec, features: Counter[str]) -> str:
+    if not spec.feature:
+        return " Every value is '_', which means that it is unknown."
     if not features:
-        return " The file has no features at all."
+        return " The file has no features."
     known: Sequence[str] = [name for name, _ in features.most_common(12)]
-    return f" There are {', '.join(known)}.{nearest(wanted.feature, features)}"
+    return f" It has {', '.join(known)}.{nearest(spec.feature, features)}"

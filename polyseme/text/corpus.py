@@ -1,15 +1,15 @@
-r"""Text out of files: plain or compressed (.gz, .bz2, .xz, .zst), folders, patterns, and ``-`` for standard input.
+r"""Text corpora from files, plain or compressed (.gz, .bz2, .xz, .zst), folders, patterns, or ``-`` (standard input).
 
 Text is UTF-8, a byte order mark is dropped, and a line ends at ``\n`` or ``\r\n`` and nowhere else (not at U+2028, a
 form feed or U+0085, as with ``str.splitlines``). Everything streams: memory is bounded by one line or one block.
 
 Sentences come in two ways:
 
-- *pre-tokenised*: a sentence a line, its words apart by white space as ``str.split`` sees it (so by U+00A0 and U+3000
-  too, as in the older toolkits). An empty line is an empty sentence, because outputs are keyed by line number.
-- *raw*: any text; blank lines part paragraphs. A line may hold a paragraph, or a paragraph may be wrapped over several:
-  a line is taken to run on when it is full, that is, when the first word of the next would not have fitted into the
-  width of the block. So prose is joined, while verse, lists and a sentence a line are not.
+- *pre-tokenised*: one sentence per line, its words separated by white space as ``str.split`` sees it (so by U+00A0 and
+  U+3000 too, as in the older toolkits). An empty line is an empty sentence, because outputs are keyed by line number.
+- *raw*: any text; blank lines separate paragraphs. A line may hold a paragraph, or a paragraph may be wrapped over
+  several: a line is taken as wrapped when it is full, that is, when the first word of the next would not have fitted
+  into the width of the block. So prose is joined, while verse, lists and one sentence per line are not.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from typing import IO, Any, Literal, cast
 from polyseme.errors import InputError, require
 from polyseme.text.tokenizer import tokenize_words
 
-LONGEST_LINE = 1 << 26  # bytes; above it, a file is no text and would only eat the memory
-LARGEST_BLOCK = 1 << 16  # characters of raw text that are looked at together
+LONGEST_LINE = 1 << 26  # bytes; a file with longer lines is not text, and would only fill the memory
+LARGEST_BLOCK = 1 << 16  # characters of raw text that are unwrapped together
 WIDEST_WRAP = 200  # nobody wraps text wider: such lines are paragraphs
 LONGEST_WORD = 20  # a whole line of Chinese is not the word that did not fit
 
@@ -40,21 +40,21 @@ Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 def read_sentences(paths: Paths, raw: bool) -> Iterator[list[str]]:
-    """Sentences of all files in turn: a line each, or, from raw text, as the tokenizer finds them."""
+    """Read the sentences of all files in turn: one per line or, from raw text, as the tokenizer finds them."""
     for source in expand(paths):
         with open_text(source) as lines:
             yield from split_lines(lines, raw)
 
 
 def split_lines(lines: Iterable[str], raw: bool) -> Iterator[list[str]]:
-    """Sentences of the lines of one text."""
+    """Split the lines of one text into sentences of words."""
     if not raw:
         return (line.split() for line in lines)
     return (words for block in _blocks(lines) for words in tokenize_words(_unwrap(block)))
 
 
 def expand(paths: Paths) -> list[Source]:
-    """The files meant: each file, all files below a folder, all that match a pattern; sorted, without hidden ones."""
+    """Expand paths to files: each file, all files below a folder, all that match a glob; sorted, none hidden."""
     if isinstance(paths, str | PathLike):
         paths = [paths]
     return [source for path in paths for source in _expand_one(path)]
@@ -62,8 +62,8 @@ def expand(paths: Paths) -> list[Source]:
 
 @contextmanager
 def open_text(path: str | PathLike[str]) -> Iterator[Iterator[str]]:
-    """Give the lines of one file, decompressed and decoded, without their ends, to a ``with`` statement."""
-    with refusing(path):
+    """Open a text file as an iterator over its lines, decompressed and decoded, without line ends."""
+    with explain_read_errors(path):
         stream = open_bytes(path)
     try:
         # A generator of its own, closed first, so that the file is not closed under a reader.
@@ -86,7 +86,7 @@ def _expand_one(path: str | PathLike[str]) -> list[Source]:
     if not found:
         fault = "no file below this folder" if place.is_dir() else "no such file"
         raise InputError(
-            f"{path}: {fault}; expected a text file, a folder of them, a pattern, or - for standard input."
+            f"{path}: {fault}; expected a text file, a folder of text files, a pattern, or - for standard input."
         )
     return list(found)
 
@@ -97,7 +97,7 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
-    """One file, decompressed; what it raises is turned into a sentence by `refusing`."""
+    """Open a file as decompressed bytes; use it inside `explain_read_errors`."""
     if str(path) == "-":
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
             raise InputError("-: standard input is closed; give a file, or pipe text in.")
@@ -108,7 +108,7 @@ def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
 
 def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]:
     number = offset = 0
-    with refusing(name):
+    with explain_read_errors(name):
         binary = b"\0" in stream.peek(1)[:8192]
         while line := stream.readline(LONGEST_LINE):
             number += 1
@@ -135,8 +135,8 @@ _NOT_UTF8 = (
 
 
 @contextmanager
-def refusing(path: str | PathLike[str]) -> Iterator[None]:
-    """Turn what the system and the decompressors raise into one sentence with the path."""
+def explain_read_errors(path: str | PathLike[str]) -> Iterator[None]:
+    """Turn read errors of the system and the decompressors into an InputError with the path."""
     try:
         yield
     except FileNotFoundError as error:
@@ -145,7 +145,7 @@ def refusing(path: str | PathLike[str]) -> Iterator[None]:
         raise InputError(f"{path}: is a folder; expected a text file.") from error
     except EOFError as error:
         raise InputError(
-            f"{path}: the compressed file ends too early; it is truncated, copy or fetch it again."
+            f"{path}: the compressed file ends too early; it is truncated; copy or download it again."
         ) from error
     except (OSError, lzma.LZMAError, zlib.error, *_zstd_errors()) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -162,7 +162,7 @@ def _zstd_errors() -> tuple[type[Exception], ...]:
 
 
 class _ZstdFile(io.RawIOBase):
-    """Frames of zstd, one after the other; the package's own reader takes a truncated file for a whole one."""
+    """zstd reader over concatenated frames; the package's own takes a truncated file for a whole one."""
 
     def __init__(self, file: IO[bytes], decompressor: Any) -> None:  # noqa: ANN401
         self._file, self._decompressor = file, decompressor
@@ -195,7 +195,7 @@ class _ZstdFile(io.RawIOBase):
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lines up to a blank one, but no more than a block may hold."""
+    """Split lines into blocks at blank lines, each of bounded size."""
     block: list[str] = []
     size = 0
     for line in lines:
@@ -210,11 +210,11 @@ def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _unwrap(block: list[str]) -> str:
-    """One text: a newline after a line that runs on, a blank line after one that does not."""
+    """Unwrap a block of lines: a newline after a line that is wrapped, a blank line after one that is not."""
     width = max(map(len, block))
     text = block[:1]
     for line, following in pairwise(block):
         next_word = following.split(maxsplit=1)[0][:LONGEST_WORD]
-        runs_on = width <= WIDEST_WRAP and len(line) + 1 + len(next_word) > width
-        text += ["\n" if runs_on else "\n\n", following]
+        is_wrapped = width <= WIDEST_WRAP and len(line) + 1 + len(next_word) > width
+        text += ["\n" if is_wrapped else "\n\n", following]
     return "".join(text)

@@ -1,14 +1,14 @@
-"""Labelled sentences and pairs of sentences, one a line, plain or compressed.
+"""Labelled sentences and sentence pairs from TSV or label-first files, one example per line.
 
-Two layouts are told apart by the first line:
+Files may be compressed. Two layouts are told apart by the first line:
 
-- *columns apart by tabs*. The first line is a header if it has names that are asked for, or names that such files
+- *columns separated by tabs*. The first line is a header if it has requested names, or names that such files
   usually have (``sentence`` and ``label``; ``sentence_A``, ``sentence_B``, ``entailment_judgment`` and
-  ``relatedness_score``, as SICK's), or if one is told so. Without a header the columns are label and sentence; for
+  ``relatedness_score``, as in SICK), or if the caller says so. Without a header the columns are label and sentence; for
   pairs the two sentences and the label. Columns count from 1, as with ``cut``.
-- *label first*: ``3 a gorgeous , witty movie .``, the label up to the first blank. Pairs cannot be written so.
+- *label first*: ``3 a gorgeous , witty movie .``, the label up to the first blank. Pairs cannot be written this way.
 
-Blank lines are skipped. A sentence is words apart by white space, or raw text that is cut into words here.
+Blank lines are skipped. A sentence is words separated by white space, or raw text that is tokenised here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polyseme.text.corpus import expand, open_text
 from polyseme.text.tokenizer import tokenize
 
 Kind = Literal["label", "number", "none"]
-Column = str | int  # a name, or a number from 1, which may be typed
+Column = str | int  # a name, or a number from 1, possibly as a string
 _FIRST = ("sentence", "text", "question", "review", "sentence_a", "sentence1", "premise", "question1", "#1 string")
 _SECOND = ("sentence_b", "sentence2", "hypothesis", "question2", "#2 string")
 _LABEL = ("label", "gold_label", "entailment_judgment", "class", "category", "quality", "is_duplicate")
@@ -34,16 +34,16 @@ _NUMBER = ("score", "relatedness_score", "similarity", "relatedness", "label")
 
 @dataclass(frozen=True)
 class ColumnSpec:
-    """What is to be read out of a file.
+    """Which columns of a file hold the sentences and the label, and of what kind the label is.
 
     Attributes:
         sentences: 1, or 2 for pairs.
         text: Their columns; None are the usual ones.
         label: The column of the label; None is the usual one.
         kind: What the label is: a ``label``, a ``number``, or ``none`` where there is none.
-        coarse: Of a label like ``DESC:manner`` take what stands before the colon.
-        raw: The text is raw, and cut into words here.
-        header: Whether the first line names the columns; None finds out.
+        coarse: Keep only what stands before the colon of a label like ``DESC:manner``.
+        raw: The text is raw, and tokenised here.
+        header: Whether the first line names the columns; None detects it.
     """
 
     sentences: int = 1
@@ -61,57 +61,57 @@ class ColumnSpec:
                 f"not {len(self.text)}: {', '.join(map(str, self.text))}"
             )
         if self.header is False and self.named:
-            raise ConfigError(f"without a header there is no column {self.named[0]!r}; columns go by number then")
+            raise ConfigError(f"without a header there is no column {self.named[0]!r}; give column numbers instead")
 
     @property
     def named(self) -> list[str]:
-        """The columns that are asked for by name."""
+        """Columns that are requested by name."""
         asked = [*(self.text or ()), *([] if self.label is None else [self.label])]
         return [str(column) for column in asked if not str(column).isdecimal()]
 
 
 class LabelledText(NamedTuple):
-    """One or two sentences, and their label, number, or nothing."""
+    """Labelled example: one or two sentences, and their label, number, or nothing."""
 
     sentences: tuple[list[str], ...]
     label: str | float | None
 
 
-def read_labelled_text(path: str | PathLike[str], wanted: ColumnSpec | None = None) -> Iterator[LabelledText]:
-    """The examples of a file, or of all files below a folder or of a pattern; ``-`` is standard input."""
-    wanted, found = wanted or ColumnSpec(), False
+def read_labelled_text(path: str | PathLike[str], spec: ColumnSpec | None = None) -> Iterator[LabelledText]:
+    """Read labelled examples from a file, a folder or a pattern; ``-`` is standard input."""
+    spec, found = spec or ColumnSpec(), False
     for source in expand(path):
         with open_text(source) as lines:
-            for example in _read(enumerate(lines, start=1), str(source), wanted):
+            for example in _read(enumerate(lines, start=1), str(source), spec):
                 found = True
                 yield example
     if not found:
-        raise InputError(f"{path}: holds no examples; expected a line each, with {_described(wanted)}")
+        raise InputError(f"{path}: holds no examples; expected one per line, with {_described(spec)}")
 
 
 def split_words(text: str, raw: bool) -> list[str]:
-    """The words of a text, all of them as one sentence."""
+    """Tokenise a text into words, all of them as one sentence."""
     return [word for sentence in tokenize(text) for word in sentence.words] if raw else text.split()
 
 
-def _read(lines: Iterator[tuple[int, str]], name: str, wanted: ColumnSpec) -> Iterator[LabelledText]:
+def _read(lines: Iterator[tuple[int, str]], name: str, spec: ColumnSpec) -> Iterator[LabelledText]:
     filled = ((number, line) for number, line in lines if line.strip())
     first = next(filled, None)
     if first is None:
         return
     place = f"{name}, line {first[0]}"
-    if "\t" not in first[1] and not (wanted.kind == "none" and wanted.sentences == 1):
-        _refuse_columns(wanted, place)
-        yield from (_label_first(line, wanted, f"{name}, line {number}") for number, line in chain([first], filled))
+    if "\t" not in first[1] and not (spec.kind == "none" and spec.sentences == 1):
+        _refuse_columns(spec, place)
+        yield from (_label_first(line, spec, f"{name}, line {number}") for number, line in chain([first], filled))
         return
-    layout = _Layout.of(first[1].split("\t"), wanted, place)
+    layout = _Layout.of(first[1].split("\t"), spec, place)
     for number, line in filled if layout.has_header else chain([first], filled):
-        yield layout.example(line.split("\t"), wanted, f"{name}, line {number}")
+        yield layout.example(line.split("\t"), spec, f"{name}, line {number}")
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the lines of one file are cut; columns count from 0."""
+    """Column layout of one file; columns count from 0."""
 
     width: int
     has_header: bool
@@ -119,100 +119,100 @@ class _Layout:
     label: int | None
 
     @classmethod
-    def of(cls, first: Sequence[str], wanted: ColumnSpec, place: str) -> _Layout:
+    def of(cls, first: Sequence[str], spec: ColumnSpec, place: str) -> _Layout:
         names = [name.strip().lower() for name in first]
-        has_header = wanted.header
+        has_header = spec.header
         if has_header is None:
-            has_header = bool(wanted.named) or _has_usual(names, wanted)
-        usual_text, usual_label = _usual(names if has_header else None, wanted, len(first), place)
-        text = tuple(_place(column, names, place) for column in wanted.text or usual_text)
-        if wanted.kind == "none":
+            has_header = bool(spec.named) or _is_header(names, spec)
+        usual_text, usual_label = _default_columns(names if has_header else None, spec, len(first), place)
+        text = tuple(_column_index(column, names, place) for column in spec.text or usual_text)
+        if spec.kind == "none":
             return cls(len(first), has_header, text, None)
-        label = _place(usual_label if wanted.label is None else wanted.label, names, place)
+        label = _column_index(usual_label if spec.label is None else spec.label, names, place)
         return cls(len(first), has_header, text, label)
 
-    def example(self, columns: Sequence[str], wanted: ColumnSpec, place: str) -> LabelledText:
+    def example(self, columns: Sequence[str], spec: ColumnSpec, place: str) -> LabelledText:
         if len(columns) != self.width:
             raise FormatError(f"{place}: has {len(columns)} columns, but the file's first line has {self.width}")
-        sentences = tuple(split_words(columns[column], wanted.raw) for column in self.text)
-        return LabelledText(sentences, None if self.label is None else _answer(columns[self.label], wanted, place))
+        sentences = tuple(split_words(columns[column], spec.raw) for column in self.text)
+        return LabelledText(sentences, None if self.label is None else _parse_label(columns[self.label], spec, place))
 
 
-def _has_usual(names: Sequence[str], wanted: ColumnSpec) -> bool:
-    """Whether a first line is a header that nobody asked for: it names text and, where one is wanted, a label."""
-    labels = {"label": _LABEL, "number": _NUMBER, "none": names}[wanted.kind]
-    text = [_FIRST, _SECOND][: wanted.sentences]
+def _is_header(names: Sequence[str], spec: ColumnSpec) -> bool:
+    """Whether the first line is a header: it has usual names for the text and, where one is read, the label."""
+    labels = {"label": _LABEL, "number": _NUMBER, "none": names}[spec.kind]
+    text = [_FIRST, _SECOND][: spec.sentences]
     return all(any(name in known for name in names) for known in (*text, labels))
 
 
-def _usual(
-    names: Sequence[str] | None, wanted: ColumnSpec, width: int, place: str
+def _default_columns(
+    names: Sequence[str] | None, spec: ColumnSpec, width: int, place: str
 ) -> tuple[tuple[Column, ...], Column]:
-    """The columns where nothing else is said: by usual names, or by their order."""
+    """Default columns of text and label: by their usual names, or by their order."""
     if names is not None:
-        known = [_FIRST, _SECOND][: wanted.sentences]
-        labels = _NUMBER if wanted.kind == "number" else _LABEL
+        known = [_FIRST, _SECOND][: spec.sentences]
+        labels = _NUMBER if spec.kind == "number" else _LABEL
         found = [next((name for name in each if name in names), each[0]) for each in (*known, labels)]
         return tuple(found[:-1]), found[-1]
-    needed = wanted.sentences + (wanted.kind != "none")
-    if width < needed and (wanted.text is None or (wanted.label is None and wanted.kind != "none")):
-        raise FormatError(f"{place}: has {_counted(width)} apart by tabs; expected {_described(wanted)}")
-    if wanted.sentences == 2:
+    needed = spec.sentences + (spec.kind != "none")
+    if width < needed and (spec.text is None or (spec.label is None and spec.kind != "none")):
+        raise FormatError(f"{place}: has {_counted(width)} separated by tabs; expected {_described(spec)}")
+    if spec.sentences == 2:
         return (1, 2), 3
-    return (1 if wanted.kind == "none" else 2,), 1
+    return (1 if spec.kind == "none" else 2,), 1
 
 
-def _place(column: Column, names: Sequence[str], place: str) -> int:
+def _column_index(column: Column, names: Sequence[str], place: str) -> int:
     if str(column).isdecimal():
         if not 1 <= int(column) <= len(names):
             raise InputError(f"{place}: there is no column {column}; the file has columns 1 to {len(names)}")
         return int(column) - 1
-    wanted = str(column).lower()
-    if wanted not in names:
-        shown = ", ".join(f"{name:.30}" for name in names[:8])
+    name = str(column).lower()
+    if name not in names:
+        shown = ", ".join(f"{each:.30}" for each in names[:8])
         raise InputError(
-            f"{place}: there is no column {column!r}; the first line has {shown}.{nearest(wanted, names)} "
-            "Without a header, columns go by number"
+            f"{place}: there is no column {column!r}; the first line has {shown}.{nearest(name, names)} "
+            "Without a header, give column numbers"
         )
-    return names.index(wanted)
+    return names.index(name)
 
 
-def _label_first(line: str, wanted: ColumnSpec, place: str) -> LabelledText:
+def _label_first(line: str, spec: ColumnSpec, place: str) -> LabelledText:
     label, *text = line.split(maxsplit=1)
-    return LabelledText((split_words(text[0] if text else "", wanted.raw),), _answer(label, wanted, place))
+    return LabelledText((split_words(text[0] if text else "", spec.raw),), _parse_label(label, spec, place))
 
 
-def _answer(text: str, wanted: ColumnSpec, place: str) -> str | float:
+def _parse_label(text: str, spec: ColumnSpec, place: str) -> str | float:
     text = text.strip()
-    if wanted.kind == "number":
+    if spec.kind == "number":
         try:
             number = float(text)
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise FormatError(f"{place}: should have a number, not {text!r:.40}; is it the right column?")
+            raise FormatError(f"{place}: expected a number, got {text!r:.40}; is it the right column?")
         return number
-    label = text.split(":", 1)[0] if wanted.coarse else text
+    label = text.split(":", 1)[0] if spec.coarse else text
     if not label:
         raise FormatError(f"{place}: has no label")
     return label
 
 
-def _refuse_columns(wanted: ColumnSpec, place: str) -> None:
-    """A line without tabs has no columns."""
-    if wanted.sentences == 2:
-        raise FormatError(f"{place}: has no tabs; expected {_described(wanted)}")
-    if wanted.text or wanted.label is not None:
-        asked = ", ".join(str(column) for column in (*(wanted.text or ()), wanted.label) if column is not None)
+def _refuse_columns(spec: ColumnSpec, place: str) -> None:
+    """Refuse requested columns where lines have no tabs, and so no columns."""
+    if spec.sentences == 2:
+        raise FormatError(f"{place}: has no tabs; expected {_described(spec)}")
+    if spec.text or spec.label is not None:
+        asked = ", ".join(str(column) for column in (*(spec.text or ()), spec.label) if column is not None)
         raise InputError(f"{place}: has no tabs, so there is no column {asked}; such lines begin with their label")
 
 
-def _described(wanted: ColumnSpec) -> str:
-    text = "a sentence" if wanted.sentences == 1 else "two sentences"
-    if wanted.kind == "none":
-        return text if wanted.sentences == 1 else f"{text} apart by tabs"
-    what = f"a {wanted.kind}"
-    return f"{what} and {text}" if wanted.sentences == 1 else f"{text} and {what} apart by tabs"
+def _described(spec: ColumnSpec) -> str:
+    text = "a sentence" if spec.sentences == 1 else "two sentences"
+    if spec.kind == "none":
+        return text if spec.sentences == 1 else f"{text} separated by tabs"
+    what = f"a {spec.kind}"
+    return f"{what} and {text}" if spec.sentences == 1 else f"{text} and {what} separated by tabs"
 
 
 def _counted(width: int) -> str:

@@ -1,7 +1,7 @@
-"""Raw text to sentences of words, each word with its place in the text: ``text[start:end] == word``, always.
+"""Tokenizer: raw text to sentences of words with character offsets: ``text[start:end] == word``, always.
 
-Words are cut as the Penn Treebank does, because most labelled corpora have such words: ``ca n't``, ``John 's`` (the 1B
-Word corpus of the published ELMo models has ``can 't``; whoever wants that passes word lists). Hyphenated words,
+Words are split as in the Penn Treebank, because most labelled corpora are: ``ca n't``, ``John 's`` (the 1B
+Word corpus of the published ELMo models has ``can 't``; to match that, pass word lists). Hyphenated words,
 numbers, abbreviations, URLs and emoji stay whole. French and Italian elision ends at its apostrophe (``l' homme``);
 any other apostrophe stays inside (``O'Brien``, ``ng'ombe``, ``м'яч``). Runs of dots, of ``!`` and ``?``, and of one
 ruling character (``----``) are one word.
@@ -10,7 +10,7 @@ Choices worth knowing:
 
 - One newline is a space (text wrapped at 80 columns stays whole); a blank line always ends a sentence.
 - Scripts without spaces: a Han character is a word, and so is a run of katakana or of hiragana (the particle を
-  apart); Thai, Lao, Khmer and Burmese are cut at spaces only. Whoever has a segmenter passes word lists instead.
+  apart); Thai, Lao, Khmer and Burmese are split at spaces only. If you have a segmenter, pass word lists instead.
 - Nothing is normalised. White space, control characters, and invisible characters that stand outside a word
   (zero-width space, byte order mark, direction marks) separate words and belong to none; every other character,
   even a lone surrogate, is in exactly one word.
@@ -29,14 +29,14 @@ from unicodedata import category
 
 
 class TokenizedSentence(NamedTuple):
-    """Words, and where each stands in the text."""
+    """Tokenised sentence: its words, and the character span of each in the text."""
 
     words: list[str]
     spans: list[tuple[int, int]]
 
 
 def tokenize(text: str) -> Iterator[TokenizedSentence]:
-    """Sentence after sentence, lazily; a text without words gives nothing."""
+    """Tokenise raw text into sentences with character spans, lazily; a text without words gives nothing."""
     find_words = _word_pattern().finditer
     for start, end in _sentence_spans(text):
         spans = [match.span() for match in find_words(text, start, end)]
@@ -45,7 +45,7 @@ def tokenize(text: str) -> Iterator[TokenizedSentence]:
 
 
 def tokenize_words(text: str) -> Iterator[list[str]]:
-    """The words of sentence after sentence, as `tokenize` has them but without their places: in half the time."""
+    """Tokenise raw text into sentences without character spans, twice as fast as `tokenize`."""
     find_words = _word_pattern().findall
     for start, end in _sentence_spans(text):
         if words := find_words(text, start, end):
@@ -135,7 +135,7 @@ def _period_ends_sentence(text: str, start: int, period: int, following: str) ->
 _HAN = "⺀-⿟々-〇〡-〩㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "ァ-ヺー-ヿㇰ-ㇿｦ-ﾟ"
 _HIRAGANA = "ぁ-ゖゝ-ゟ"
-_LETTER = rf"[^\W\d_{_HAN}{_KATAKANA}{_HIRAGANA}]"  # of a script with spaces
+_LETTER = rf"[^\W\d_{_HAN}{_KATAKANA}{_HIRAGANA}]"  # of a script that writes spaces
 _ALNUM = rf"[^\W_{_HAN}{_KATAKANA}{_HIRAGANA}]"
 _CLITIC = r"['’](?:[sSmMdD]|ll|LL|re|RE|ve|VE)(?!\w)"
 _ELISION = r"(?i:[cdjlmnstvy]|(?:jus|lors|puis|quoi)?qu|(?:de|a|da|ne|su|co|que|be)ll|un|quest|gl|anch|sant)['’]"
@@ -160,8 +160,8 @@ _INSIDE = "|".join(
 
 @cache
 def _word_pattern() -> re.Pattern[str]:
-    """One alternation, of which the first to match wins. Built on first use, as it asks Unicode about every mark."""
-    mark = rf"[{_marks()}\u200c\u200d\u00ad]"  # and what joins, parts or hyphenates invisibly inside a word
+    """Regular expression of a word: an alternation whose first match wins; built on first use, which takes a while."""
+    mark = rf"[{_marks()}\u200c\u200d\u00ad]"  # and invisible joiners, non-joiners and soft hyphens inside a word
     run = rf"{_ALNUM}+(?:{mark}+{_ALNUM}*)*"
     abbreviations = "|".join(map(re.escape, sorted(_TITLES | _ABBREVIATIONS)))
     alternatives = (
@@ -188,7 +188,7 @@ def _word_pattern() -> re.Pattern[str]:
 
 
 def _marks() -> str:
-    r"""Combining marks, as the inside of a character class: ``\w`` knows none of them."""
+    r"""Unicode's combining marks, as the inside of a character class: ``\w`` matches none of them."""
     marks = [code for code in (*range(0x300, 0x1E900), *range(0xE0100, 0xE01F0)) if category(chr(code))[0] == "M"]
     known = set(marks)
     firsts = [code for code in marks if code - 1 not in known]

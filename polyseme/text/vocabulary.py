@@ -1,8 +1,8 @@
-"""Words and their numbers.
+"""Vocabulary: words and their ids.
 
-A file holds one word a line, as bilm-tf wrote it: ``<S>``, ``</S>``, ``<UNK>``, then words by descending frequency (the
-sampled softmax relies on that order). Only the line end is taken off, so a word may hold a no-break space. The special
-words may stand at any place, since published files differ; other toolkits' names for them are settings.
+A file holds one word per line, as bilm-tf wrote it: ``<S>``, ``</S>``, ``<UNK>``, then words by descending frequency
+(the sampled softmax relies on that order). Only the line end is removed, so a word may hold a no-break space. The
+special words may stand anywhere, since published files differ; other toolkits' names for them are settings.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from polyseme.files import atomic_write
 from polyseme.text.corpus import open_text
 
 BOS, EOS, UNK = "<S>", "</S>", "<UNK>"
-_MAX_TERM_ID = "!!!MAXTERMID"  # a line of old files that is no word
-RESERVED = frozenset((BOS, EOS, UNK, _MAX_TERM_ID))  # what cannot be a word of a text in a vocabulary of ours
+_MAX_TERM_ID = "!!!MAXTERMID"  # a line of old files that is not a word
+RESERVED = frozenset((BOS, EOS, UNK, _MAX_TERM_ID))  # what cannot be an ordinary word of our own vocabularies
 
 
 class Vocabulary:
-    """Words in order, immutable; ``id`` and ``word`` are the two ways through it.
+    """Immutable vocabulary: an ordered list of words; ``id`` maps words to ids, ``word`` maps back.
 
     Attributes:
-        bos: The word that opens a sentence.
-        eos: The word that closes it.
-        unk: The word that stands for all unknown ones.
+        bos: The word that begins a sentence.
+        eos: The word that ends it.
+        unk: The word that stands for all unknown words.
     """
 
     __slots__ = ("_ids", "_words", "bos", "eos", "unk")
@@ -36,25 +36,23 @@ class Vocabulary:
         ids: dict[str, int] = {}
         for word in words:
             if fault := _fault(word, ids):
-                raise InputError(f"found {fault}; expected words that differ, one a line.")
+                raise InputError(f"found {fault}; expected distinct words, one per line.")
             ids[word] = len(ids)
         for special in (bos, eos, unk):
             if special not in ids:
-                raise InputError(
-                    f"the words end without {special!r}; expected {bos!r}, {eos!r} and {unk!r} among them."
-                )
+                raise InputError(f"the words lack {special!r}; expected {bos!r}, {eos!r} and {unk!r} among them.")
         self.bos, self.eos, self.unk = bos, eos, unk
         self._ids, self._words = ids, tuple(ids)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], bos: str = BOS, eos: str = EOS, unk: str = UNK) -> Vocabulary:
-        """Read a file, plain or compressed."""
-        come_to = 0  # the line that the constructor is reading
+        """Load a vocabulary file, plain or compressed."""
+        line_number = 0  # of the line that the constructor is reading
 
         def words(lines: Iterable[str]) -> Iterator[str]:
-            nonlocal come_to
+            nonlocal line_number
             for line in lines:
-                come_to += 1
+                line_number += 1
                 if line != _MAX_TERM_ID:
                     yield line
 
@@ -64,10 +62,10 @@ class Vocabulary:
         except InputError as error:
             text = str(error)
             named = text.startswith(f"{path}: ")
-            raise FormatError(text if named else f"{path}: line {come_to}: {text}") from error
+            raise FormatError(text if named else f"{path}: line {line_number}: {text}") from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, gzipped if it is called ``.gz``; whole or not at all."""
+        """Save a vocabulary file atomically, gzipped if its name ends in ``.gz``."""
         place = Path(path)
         try:
             content = "".join(f"{word}\n" for word in self._words).encode()
@@ -77,23 +75,23 @@ class Vocabulary:
             file.write(gzip.compress(content, mtime=0) if place.suffix == ".gz" else content)
 
     def id(self, word: str) -> int:
-        """The word's number, or that of the unknown word."""
+        """Id of a word, or of the unknown word."""
         number = self._ids.get(word)
         return self._ids[self.unk] if number is None else number
 
     def word(self, number: int) -> str:
-        """The word of a number."""
+        """Word of an id, the inverse of ``id``."""
         if not 0 <= number < len(self._words):
-            raise InputError(f"no word has the number {number}; expected 0 to {len(self._words) - 1}.")
+            raise InputError(f"no word has the id {number}; expected 0 to {len(self._words) - 1}.")
         return self._words[number]
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """Words to numbers."""
+        """Encode words as a list of their ids."""
         unknown = self._ids[self.unk]
         return [self._ids.get(word, unknown) for word in words]
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
-        """Numbers to words."""
+        """Decode a list of ids to their words."""
         return [self.word(number) for number in numbers]
 
     def __len__(self) -> int:

@@ -1,11 +1,11 @@
-"""Words to character ids, as the published models were taught them.
+"""Word encoder: words to the ids that a model reads, character ids, word ids, or both.
 
-Two ways of spelling exist. bilm-tf, AllenNLP and our own models spell a word by its UTF-8 bytes; ELMoForManyLangs looks
-Unicode characters up in a dictionary. Either way a word becomes ``[begin, spelling..., end]``, cropped to a limit that
-belongs to the model, and a sentence boundary is a word whose spelling is a single id of its own.
+Two kinds of character ids exist. bilm-tf, AllenNLP and our own models use a word's UTF-8 bytes; ELMoForManyLangs looks
+Unicode characters up in a dictionary. Either way a word becomes ``[begin, characters..., end]``, cropped to a limit
+that belongs to the model, and a sentence boundary is a word whose only character is an id of its own.
 
-Ids here count from 0 and name rows of the character table. The published *prediction* convention, in which every id is
-one higher and a row of zeros stands for "no word here", is made by `published_ids`.
+Ids here count from 0 and are rows of the character embedding. The published *prediction* convention, in which every id
+is one higher and a row of zeros stands for "no word here", is made by `published_ids`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 from polyseme.errors import FormatError
 from polyseme.text.vocabulary import BOS, EOS, Vocabulary
 
-OPENING, CLOSING = 0, 1  # rows of the sentence boundaries among encoded words; the words of a text follow
-BOUNDARIES = 2  # words that open and close a sentence
+OPENING, CLOSING = 0, 1  # rows of the sentence boundaries in `EncodedWords`; the words of a text follow
+BOUNDARIES = 2  # how many words begin and end a sentence
 
 
 class Spellings(NamedTuple):
-    """Words as arrays."""
+    """Character ids of some words, as arrays."""
 
     ids: np.ndarray  # (words, characters), padded
     lengths: np.ndarray  # (words,) ids before padding
@@ -33,12 +33,12 @@ class Spellings(NamedTuple):
 
 @dataclass(frozen=True)
 class ByteCharacters:
-    """UTF-8 bytes: ids 0-255 are bytes, then the two sentence boundaries, begin and end of word, and padding.
+    """Character ids by UTF-8 bytes: 0-255 are bytes, then the sentence boundaries, begin and end of word, padding.
 
     Attributes:
-        max_characters: Longest spelling, begin and end included.
+        max_characters: Most ids of a word, begin and end included.
         whole_characters: Crop between characters. Published models crop between bytes, which may halve a character.
-        literal_boundaries: A word ``<S>`` or ``</S>`` in the text is the boundary, as the published toolkits have it.
+        literal_boundaries: A word ``<S>`` or ``</S>`` in the text is the boundary, as in the published toolkits.
     """
 
     max_characters: int = 50
@@ -49,12 +49,12 @@ class ByteCharacters:
     bos, eos, begin, end, padding = range(256, 261)
 
     def crops(self, word: str) -> bool:
-        """Whether the word is too long to be spelt out."""
+        """Whether the word is too long, so that its characters are cropped."""
         limit = self.max_characters - 2
         return len(word) * 4 > limit and len(word.encode("utf-8", "ignore")) > limit
 
     def encode(self, word: str) -> list[int]:
-        """Spell one word."""
+        """Encode one word as character ids."""
         if self.literal_boundaries and word in (BOS, EOS):
             return self.encode_boundary(opening=word == BOS)
         spelling = word.encode("utf-8", "ignore")
@@ -66,7 +66,7 @@ class ByteCharacters:
         return [self.begin, *spelling, self.end]
 
     def encode_all(self, words: Sequence[str]) -> Spellings:
-        """Spell many words at once; quicker than one by one."""
+        """Encode many words as character ids at once; faster than one by one."""
         if self.literal_boundaries and not {BOS, EOS}.isdisjoint(words):
             return _pad([self.encode(word) for word in words], self.max_characters, self.padding)
         spellings = [word.encode("utf-8", "ignore") for word in words]
@@ -85,18 +85,18 @@ class ByteCharacters:
         return Spellings(ids, lengths + 2)
 
     def encode_boundary(self, opening: bool) -> list[int]:
-        """Spell the word that opens or closes a sentence."""
+        """Encode the boundary word that begins or ends a sentence."""
         return [self.begin, self.bos if opening else self.eos, self.end]
 
 
 @dataclass(frozen=True)
 class DictionaryCharacters:
-    """Unicode characters by their place in a dictionary that also lists the special marks.
+    """Character ids by Unicode characters' places in a dictionary that also lists the special marks.
 
     Attributes:
         characters: The dictionary, in order of id.
-        max_characters: Longest spelling, begin and end included.
-        swapped: Spell the beginning with ``<eow>`` and the end with ``<bow>``, as ELMoForManyLangs always has.
+        max_characters: Most ids of a word, begin and end included.
+        swapped: Begin a word with ``<eow>`` and end it with ``<bow>``, as ELMoForManyLangs does.
     """
 
     characters: tuple[str, ...]
@@ -114,20 +114,20 @@ class DictionaryCharacters:
 
     @property
     def size(self) -> int:
-        """Number of ids."""
+        """Number of different character ids."""
         return len(self.characters)
 
     @property
     def padding(self) -> int:
-        """The id that fills a spelling up."""
+        """Padding id, which fills up the character ids."""
         return self._ids["<pad>"]
 
     def crops(self, word: str) -> bool:
-        """Whether the word is too long to be spelt out."""
+        """Whether the word is too long, so that its characters are cropped."""
         return len(word) > self.max_characters - 2
 
     def encode(self, word: str) -> list[int]:
-        """Spell one word; ``<bos>`` and ``<eos>`` are the boundaries wherever they stand."""
+        """Encode one word as character ids; ``<bos>`` and ``<eos>`` are the boundaries wherever they stand."""
         word = word[: self.max_characters - 2]
         if word in ("<bos>", "<eos>"):
             return self.encode_boundary(opening=word == "<bos>")
@@ -135,11 +135,11 @@ class DictionaryCharacters:
         return self._enclose([self._ids.get(character, unknown) for character in word])
 
     def encode_all(self, words: Sequence[str]) -> Spellings:
-        """Spell many words."""
+        """Encode many words as character ids."""
         return _pad([self.encode(word) for word in words], self.max_characters, self.padding)
 
     def encode_boundary(self, opening: bool) -> list[int]:
-        """Spell the word that opens or closes a sentence."""
+        """Encode the boundary word that begins or ends a sentence."""
         return self._enclose([self._ids["<bos>" if opening else "<eos>"]])
 
     def _enclose(self, spelling: list[int]) -> list[int]:
@@ -151,12 +151,12 @@ Characters = ByteCharacters | DictionaryCharacters
 
 
 class EncodedWords(NamedTuple):
-    """Distinct words as arrays, the two sentence boundaries first.
+    """Encoded distinct words as arrays, the two sentence boundaries first.
 
     Attributes:
-        characters: Spellings (words, characters), or None for a model that reads word numbers only.
-        lengths: Number of ids in each spelling before padding.
-        ids: Numbers in the vocabulary, or None for a model that reads spellings only.
+        characters: Character ids (words, characters), or None for a model that reads word ids only.
+        lengths: Number of character ids of each word before padding.
+        ids: Word ids in the vocabulary, or None for a model that reads character ids only.
     """
 
     characters: np.ndarray | None
@@ -166,12 +166,12 @@ class EncodedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class WordEncoder:
-    """How one model reads words. At least one of the two parts is there.
+    """Word encoder of one model: to character ids, to word ids, or to both.
 
     Attributes:
-        characters: How it spells.
-        vocabulary: How it numbers.
-        longest: Characters of a word by which it is looked up; ELMoForManyLangs crops words before that.
+        characters: How words become character ids.
+        vocabulary: How words become word ids.
+        longest: Characters of a word that are looked up in the vocabulary; ELMoForManyLangs crops words before that.
     """
 
     characters: Characters | None = None
@@ -179,7 +179,7 @@ class WordEncoder:
     longest: int | None = None
 
     def encode(self, words: Sequence[str]) -> EncodedWords:
-        """Encode the opening boundary, the closing boundary, and then the given words."""
+        """Encode the two sentence boundaries, and then the given words."""
         characters = lengths = ids = None
         if self.characters:
             characters, lengths = self.characters.encode_all(["", "", *words])
@@ -193,12 +193,12 @@ class WordEncoder:
         return EncodedWords(characters, lengths, ids)
 
     def crops(self, word: str) -> bool:
-        """Whether the word is longer than the model reads."""
+        """Whether the word is longer than the model reads, so that it is cropped."""
         return self.characters is not None and self.characters.crops(word)
 
 
 def published_ids(sentences: Sequence[Sequence[str]], max_characters: int = 50) -> np.ndarray:
-    """AllenNLP's ``batch_to_ids``: (sentences, words, characters), ids from 1, zeros where there is no word."""
+    """Character ids as AllenNLP's ``batch_to_ids``: (sentences, words, characters), from 1, zeros without a word."""
     characters = ByteCharacters(max_characters, whole_characters=False, literal_boundaries=True)
     ids = np.zeros((len(sentences), max(map(len, sentences), default=0), max_characters), dtype=np.int64)
     for row, words in enumerate(sentences):

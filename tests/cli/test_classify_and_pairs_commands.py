@@ -125,7 +125,7 @@ def test_numbers_of_pairs(call):
     assert "dev Pearson" in err
     status, out, _ = call("pairs", "evaluate", "related", "test.tsv")
     assert status == 0
-    assert out.splitlines()[1].split() == ["there", "are", "Pearson", "Spearman", "squared", "error"]
+    assert out.splitlines()[1].split() == ["count", "Pearson", "Spearman", "squared", "error"]
     _, out, _ = call("pairs", "evaluate", "related", "test.tsv", "--json", "-")
     assert json.loads(out)["count"] == 20
     _, out, _ = call("pairs", "predict", "related", "test.tsv")
@@ -148,7 +148,7 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
         patch.setattr(fit, "_step", killed)
         status, _, err = call(*CLASSIFY, *BARE, "--dev", "dev.txt", *FEW)
     assert status == 130
-    assert "the same command with --resume goes on after the last epoch" in err
+    assert "the same command with --resume continues after the last epoch" in err
     status, _, err = call(*CLASSIFY, *BARE, "--dev", "dev.txt", "--resume", *FEW)
     assert status == 0
     assert "epoch 1:" not in err
@@ -156,22 +156,23 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
     assert not (tmp_path / "opinion.fitting").exists()
 
 
-def test_a_held_out_share_is_drawn_by_lot_and_always_the_same(tmp_path):
-    from polyseme.cli.examples import read_sets
-    from polyseme.text.labelled import ColumnSpec
+def test_a_held_out_share_is_a_fixed_random_sample_or_the_end():
+    from polyseme.cli.fitting import hold_out
 
-    known, held = read_sets(tmp_path / "train.txt", None, 0.25, ColumnSpec())
+    examples = opinions(100, 0)
+    known, held = hold_out(examples, 0.25, at_random=True)
     assert (len(known[0]), len(held[0]), len(held[1])) == (75, 25, 25)
-    assert held[0] != opinions(100, 0)[0][75:]
-    assert read_sets(tmp_path / "train.txt", None, 0.25, ColumnSpec()) == (known, held)
+    assert held[0] != examples[0][75:]
+    assert hold_out(examples, 0.25, at_random=True) == (known, held)
+    assert hold_out(examples, 0.25, at_random=False)[1] == (examples[0][75:], examples[1][75:])
 
 
 def test_colours_are_for_terminals(monkeypatch):
-    from polyseme.cli.tagged import check_form, coloured
+    from polyseme.cli.predictions import check_format, coloured
 
-    assert check_form(None, ("text", "json", "tsv")) == "json"
+    assert check_format(None, ("text", "json", "tsv")) == "json"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert check_form(None, ("text", "json", "tsv")) == "text"
+    assert check_format(None, ("text", "json", "tsv")) == "text"
     assert coloured("yes", "yes").startswith("\x1b[")
 
 
@@ -179,7 +180,7 @@ def test_colours_are_for_terminals(monkeypatch):
     ("arguments", "message"),
     [
         ([*CLASSIFY, "--label", "3"], "line 1: has no tabs, so there is no column 3"),
-        ([*CLASSIFY, "--dev", "dev.txt", "--held-out", "0.1"], "--dev and --held-out both say"),
+        ([*CLASSIFY, "--dev", "dev.txt", "--held-out", "0.1"], "--dev and --held-out both name a dev set"),
         ([*CLASSIFY, "--set", "classifier.dropuot=0.1"], "has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*CLASSIFY, "--kind", "liner"], "kind must be one of lstm, linear, not 'liner'. Did you mean 'linear'?"),
         ([*CLASSIFY, *BARE, "--kind", "linear"], "there are none: give an encoder or word vectors"),
@@ -191,7 +192,7 @@ def test_colours_are_for_terminals(monkeypatch):
         (["classify", "predict", TINY, "text.txt"], "should be a 'polyseme classifier' of version 1"),
         (["classify", "predict", TINY, "text.txt", "--format", "jsn"], "--format must be text, json or tsv, not 'jsn'"),
         ([*PAIRS, "--first", "1"], "give both or neither"),
-        ([*PAIRS, "--numbers"], "train.tsv, line 2: should have a number, not "),
+        ([*PAIRS, "--numbers"], "train.tsv, line 2: expected a number, got "),
         ([*PAIRS[:5], "--label", "judgd"], "there is no column 'judgd'"),
         (["pairs", "fit", "train.txt", "-o", "claim"], "train.txt, line 1: has no tabs; expected two sentences and"),
         (["pairs", "predict", TINY, "test.tsv"], "should be a 'polyseme pair model' of version 1"),

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from typer.main import get_command
 
 import polyseme
+from polyseme import cli
 from polyseme.errors import require
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -38,6 +41,28 @@ def test_help_does_not_wait_for_torch():
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stderr) == (0, "")
     assert "embed" in outcome.stdout
+
+
+def test_help_lists_every_command_in_one_group_and_cuts_no_line(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = [name for group in cli.GROUPS.values() for name in map(command_name, group)]
+    assert sorted(listed) == sorted(get_command(cli.app).commands)
+    out = call("--help").out
+    for title, group in cli.GROUPS.items():
+        section = out.split(f"{title}:\n")[1].split("\n\n")[0]
+        assert [line.split()[0] for line in section.splitlines()] == [*map(command_name, group)]
+    assert "..." not in out.split("Start here:")[1]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def command_name(command):
+    return command.info.name if isinstance(command, typer.Typer) else command.__name__
+
+
+@pytest.mark.parametrize("group", ["tag", "classify", "pairs", "static"])
+def test_help_of_a_group_cuts_no_line(call, monkeypatch, group):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in call(group, "--help").out.split("Commands:")[1]
 
 
 def test_version(call):
@@ -152,14 +177,14 @@ def test_interrupted_work_continues_and_ends_with_the_same_contents(call, tmp_pa
     assert not (tmp_path / "v.h5").exists()
     if name == "SIGINT":
         assert outcome.returncode == 130
-        assert "sentences are kept; the same command with --resume goes on" in outcome.stderr
+        assert "sentences are kept; the same command with --resume continues" in outcome.stderr
         assert "Traceback" not in outcome.stderr
     refused = call(*arguments)
     assert refused.status == 2
     assert "--resume" in refused.err
     resumed = call(*arguments, "--resume")
     assert resumed.status == 0, resumed.err
-    assert "of them from before" in resumed.err
+    assert "of them from an earlier run" in resumed.err
     assert call("embed", *options, "-o", tmp_path / "w.h5").status == 0
     assert (tmp_path / "v.h5").read_bytes() == (tmp_path / "w.h5").read_bytes()
     assert not (tmp_path / "v.h5.parts").exists()
@@ -178,11 +203,11 @@ def test_resuming_on_a_changed_text_is_refused(call, tmp_path, monkeypatch):
     text.write_text("one a\n")
     assert "the input has 1 sentences, but" in call("embed", text, *out, "--resume").err
     text.write_text("one a\ntwo b\nthree c\nfour\n")
-    assert "say one of them" in call("embed", text, *out, "--resume", "--overwrite").err
+    assert "give one of them" in call("embed", text, *out, "--resume", "--overwrite").err
     assert "begun with other settings" in call("embed", text, *out, "--resume", "--layers", "top").err
     assert call("embed", text, *out, "--resume").status == 0
     assert len(list(polyseme.read_vectors(tmp_path / "v.npz"))) == 4
-    assert "is finished already" in call("embed", text, *out, "--resume").out
+    assert "is already finished" in call("embed", text, *out, "--resume").out
 
 
 EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
@@ -197,13 +222,13 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
         (["embed", "corpus.txt", "-o", "v.h5", "--model", "nowhere"], "nowhere does not exist"),
         (["embed", "corpus.txt", "-o", "v.h5", "--model", "corpus.txt"], "line 1 is no word vector"),
         ([*EMBED, "--layers", "topp"], "Did you mean 'top'"),
-        ([*EMBED, "--gamma", "2"], "--gamma is the factor of a mix"),
+        ([*EMBED, "--gamma", "2"], "--gamma is the scale of a mix"),
         ([*EMBED, "--layers", "1,1,1", "--gamma", "nan"], "finite"),
         ([*EMBED, "--layers", "1,1,1", "--gamma", "1e9", "--dtype", "float16"], "values beyond float16"),
         ([*EMBED, "--documents", "--raw"], "leave --raw out"),
         ([*EMBED, "--device", "meta"], "cannot be used here"),
         (["convert", TINY, "/", "--overwrite"], "so it is not overwritten"),
-        (["convert", TINY, "/proc/x/w.hdf5"], "cannot be made"),
+        (["convert", TINY, "/proc/x/w.hdf5"], "cannot be created"),
         ([*EMBED, "--layers", "7"], "there is no layer 7"),
         (
             ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY, "--layers", "1,2"],

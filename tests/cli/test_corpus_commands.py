@@ -39,7 +39,7 @@ def test_neighbours_from_corpus_and_index_are_the_same(call, corpus, index):
 
 
 def test_every_layer_has_a_table(call, index):
-    assert call(*QUESTION[:4], "--index", index, "--layer", "all")[1].count("most alike") == 3
+    assert call(*QUESTION[:4], "--index", index, "--layer", "all")[1].count("most similar") == 3
 
 
 def test_all_words_are_searched_in_an_index(call, index, corpus):
@@ -140,7 +140,7 @@ def test_an_interrupted_index_says_how_to_go_on(call, corpus, tmp_path, monkeypa
         patched.setattr(IndexJob, "run", stop_early)
         status, _, err = call("index", corpus, "-o", tmp_path / "index", "--model", TINY)
     assert status == 130
-    assert "4 sentences are kept; the same command with --resume goes on" in err
+    assert "4 sentences are kept; the same command with --resume continues" in err
     assert call("index", corpus, "-o", tmp_path / "index", "--model", TINY, "--resume")[0] == 0
     assert "among 8 uses" in call(*QUESTION[:4], "--index", tmp_path / "index")[1]
 
@@ -156,7 +156,7 @@ def test_senses_are_shown_and_drawn(call, tmp_path):
 def test_a_layer_without_context_does_not_stop_the_others(call):
     status, out, _ = call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", "all")
     assert status == 0
-    assert "layer 0; all alike" in out
+    assert "layer 0; all the same" in out
     assert "layer 2; silhouette" in out
     assert call("senses", "bank", "--model", TINY, "--clusters", 2, "--layer", 0)[0] == 2
 

@@ -43,14 +43,14 @@ def test_perplexity_names_what_was_done(call, model, text):
     lines = out.splitlines()
     assert lines[0] == "small-lm: perplexity, by the full softmax over 11 words"
     for line, found, state in zip(
-        lines[2:4], expected, ("fresh at each sentence", "carried within a document"), strict=True
+        lines[2:4], expected, ("reset at each sentence", "carried within a document"), strict=True
     ):
         assert line.startswith(state)
         numbers = [float(part) for part in line.removeprefix(state).split()]
         assert numbers[:3] == pytest.approx([found.forward, found.backward, found.both], abs=0.006)
         assert numbers[3] == pytest.approx(found.bits_per_character, abs=0.0006)
     assert lines[4].startswith("13 tokens: 10 words and a boundary for each of 3 sentences, in 2 documents of 47 char")
-    assert "10.0 % of the words are not known and count as <UNK>" in lines[4]
+    assert "10.0 % of the words are unknown and count as <UNK>" in lines[4]
 
 
 def test_perplexity_of_standard_input_in_one_state_as_json(call, model, monkeypatch):
@@ -99,7 +99,7 @@ def test_predict_backward_says_where_the_sentence_begins(call, model):
     status, out, _ = call("predict", "the bank.", "--model", model, "--direction", "backward", "--top", 99)
     assert status == 0
     assert out.startswith("[___] the bank .  small-lm\n")
-    assert "<S> (the sentence begins)" in out
+    assert "<S> (sentence start)" in out
     assert "</S>" not in out
     assert "<UNK>" not in out
 

@@ -35,7 +35,7 @@ def test_a_port_that_is_taken_and_a_key_that_is_short_are_one_line(call, fixture
         outcome = call("serve", "--model", fixtures / "tiny", "--port", taken.getsockname()[1])
     assert (outcome.status, "choose another --port" in outcome.err) == (2, True)
     (tmp_path / "key").write_bytes(b"\xff\xfe")
-    assert "is no text" in call("serve", "--key-file", tmp_path / "key").err
+    assert "is not a text file" in call("serve", "--key-file", tmp_path / "key").err
     monkeypatch.setenv("POLYSEME_KEY", "short")
     assert "8 characters" in call("serve", "--model", fixtures / "tiny").err
 

@@ -44,7 +44,7 @@ def test_a_file_of_vectors_is_described_and_asked(call):
     assert json.loads(out)["dimensions"] == 6
     assert call("info", "out.txt", "--json")[1] == out
     _, out, _ = call("static", "nearest", "out.txt", "bank", "river", "--top", 3)
-    assert out.count("most alike") == 2
+    assert out.count("most similar") == 2
     _, out, _ = call("static", "nearest", "out.txt", "Bank", "--top", 3, "--json", "-")
     assert [list(near) for near in json.loads(out)["Bank"]] == [["word", "cosine"]] * 3
 
@@ -89,8 +89,8 @@ def test_senses_come_with_their_contexts(call, fixtures):
         ("distil TINY text.txt -o taken.txt --senses 2", "taken.senses.tsv exists already"),
         ("distil nowhere text.txt -o out.txt", "nowhere"),
         ("distil TINY text.txt -o out.txt --memory nan", "Invalid value for '--memory'"),
-        ("static fit text.txt -o out.txt.gz", "call it out.txt, say"),
-        ("distil TINY text.txt -o out.parquet", "call it out.txt, say"),
+        ("static fit text.txt -o out.txt.gz", "name it out.txt, for example"),
+        ("distil TINY text.txt -o out.parquet", "name it out.txt, for example"),
     ],
 )
 def test_faults_are_one_line(call, tmp_path, fixtures, arguments, message):

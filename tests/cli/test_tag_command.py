@@ -135,10 +135,10 @@ def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
         patch.setattr(fit, "_step", killed)
         status, _, err = call(*brief)
     assert status == 130
-    assert "the same command with --resume goes on after the last epoch" in err
+    assert "the same command with --resume continues after the last epoch" in err
     status, _, err = call(*brief)
     assert status == 2
-    assert "ner.fitting holds an interrupted run; say --resume" in err
+    assert "ner.fitting holds an interrupted run; give --resume" in err
     status, _, err = call(*brief, "--resume")
     assert status == 0
     assert "epoch 1:" not in err
@@ -157,18 +157,18 @@ def test_columns_are_not_taken_for_sentences(call):
 def test_what_there_is_to_resume_is_said(call):
     status, _, err = call(*FIT, *BARE, "--resume")
     assert status == 0
-    assert err.startswith("no interrupted run of ner was found, so it begins anew")
+    assert err.startswith("no interrupted run of ner was found; starting over")
     status, _, err = call(*FIT, *BARE, "--resume")
     assert status == 2
-    assert "there is nothing to go on with" in err
+    assert "there is nothing to resume" in err
 
 
 def test_colours_are_for_terminals(monkeypatch):
-    from polyseme.cli.tagged import check_form, shown
+    from polyseme.cli.predictions import TAG_FORMATS, check_format, format_tags
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert check_form(None) == "text"
-    text = shown(["Ada", "waits"], ["S-PER", "O"], True, "text")
+    assert check_format(None, TAG_FORMATS) == "text"
+    text = format_tags(["Ada", "waits"], ["S-PER", "O"], True, "text")
     assert text.startswith("\x1b[")
     assert "[Ada PER]\x1b[0m waits" in text
 
@@ -177,14 +177,17 @@ def test_colours_are_for_terminals(monkeypatch):
     ("arguments", "message"),
     [
         ([*FIT, "--column", "3"], "there is no column 3; the file has columns 1 to 2"),
-        ([*FIT, "--column", "1", "--dev", "dev.conll", "--held-out", "0.1"], "--dev and --held-out both say"),
+        (
+            [*FIT, "--column", "1", "--dev", "dev.conll", "--held-out", "0.1"],
+            "--dev and --held-out both name a dev set",
+        ),
         ([*FIT, "--set", "tagger.dropuot=0.1"], "tagger has no setting 'dropuot'. Did you mean 'dropout'?"),
         ([*FIT, "--set", "cells=3"], "its name starting with tagger. or fit."),
         ([*FIT, "--where", "middle"], "where must be one of input, output, both, taglm"),
         ([*FIT, *BARE, "--fine-tune"], "fine_tune trains the encoders, but there are none"),
         ([*FIT, "--encoder", "nowhere"], "nowhere does not exist"),
         ([*FIT, *BARE, "--encoder", TINY], "leave it or the others out"),
-        ([*FIT, "--resume", "--overwrite"], "say one of them"),
+        ([*FIT, "--resume", "--overwrite"], "give one of them"),
         ([*FIT, "--plot", "layers.jpg"], "a picture's name ends in"),
         (["tag", "fit", "words.conll", "-o", "ner", *BARE], "all labels in training are 'O'"),
         (["tag", "fit", "missing.conll", "-o", "ner"], "missing.conll: no such file"),

@@ -86,8 +86,8 @@ def test_files_may_be_compressed_and_many(tmp_path):
 @pytest.mark.parametrize(
     ("text", "settings", "error", "message"),
     [
-        ("", {}, InputError, "holds no examples; expected a line each, with a label and a sentence"),
-        ("\n \n", {"sentences": 2}, InputError, "two sentences and a label apart by tabs"),
+        ("", {}, InputError, "holds no examples; expected one per line, with a label and a sentence"),
+        ("\n \n", {"sentences": 2}, InputError, "two sentences and a label separated by tabs"),
         ("a\tb\na\n", {}, FormatError, "line 2: has 1 columns, but the file's first line has 2"),
         ("a\tb\n\tb\n", {}, FormatError, "line 2: has no label"),
         (":x b\n", {"coarse": True}, FormatError, "line 1: has no label"),
@@ -97,11 +97,16 @@ def test_files_may_be_compressed_and_many(tmp_path):
         (SICK, {"text": ("sentence",)}, InputError, "there is no column 'sentence'"),
         ("a b c\n", {"label": 2}, InputError, "has no tabs, so there is no column 2"),
         ("a b c\n", {"sentences": 2}, FormatError, "line 1: has no tabs; expected two sentences and a label"),
-        ("a\tb\n", {"sentences": 2}, FormatError, "has 2 columns apart by tabs; expected two sentences and a label"),
-        ("a\tb\tx\n", {"sentences": 2, "kind": "number"}, FormatError, "line 1: should have a number, not 'x'"),
-        ("a\tb\t1\na\tb\tnan\n", {"sentences": 2, "kind": "number"}, FormatError, "line 2: .* not 'nan'"),
-        ("a\tb\tinf\n", {"sentences": 2, "kind": "number"}, FormatError, "not 'inf'"),
-        ("a\tb\t\n", {"sentences": 2, "kind": "number"}, FormatError, "line 1: should have a number, not ''"),
+        (
+            "a\tb\n",
+            {"sentences": 2},
+            FormatError,
+            "has 2 columns separated by tabs; expected two sentences and a label",
+        ),
+        ("a\tb\tx\n", {"sentences": 2, "kind": "number"}, FormatError, "line 1: expected a number, got 'x'"),
+        ("a\tb\t1\na\tb\tnan\n", {"sentences": 2, "kind": "number"}, FormatError, "line 2: .* got 'nan'"),
+        ("a\tb\tinf\n", {"sentences": 2, "kind": "number"}, FormatError, "got 'inf'"),
+        ("a\tb\t\n", {"sentences": 2, "kind": "number"}, FormatError, "line 1: expected a number, got ''"),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(read, tmp_path, text, settings, error, message):

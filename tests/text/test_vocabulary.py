@@ -68,8 +68,8 @@ def test_maxtermid_is_no_word_and_only_line_ends_are_taken_off(tmp_path):
     [
         ("<S>\n</S>\n<UNK>\nthe\nthe\n", "line 5: found 'the' a second time"),
         ("<S>\n</S>\n<UNK>\n!!!MAXTERMID\n\nthe\n", "line 5: found an empty word"),
-        ("<S>\nthe\n<UNK>\n", "line 3: the words end without '</S>'"),
-        ("", "without '<S>'"),
+        ("<S>\nthe\n<UNK>\n", "line 3: the words lack '</S>'"),
+        ("", "lack '<S>'"),
         (b"<S>\n</S>\n<UNK>\ncaf\xe9\n", "line 4 is not UTF-8"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_missing_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize("word", ["", "a\nb", "a\r", "!!!MAXTERMID", UNK])
 def test_a_word_that_no_file_can_hold_is_refused(word):
-    with pytest.raises(InputError, match="expected words that differ"):
+    with pytest.raises(InputError, match="expected distinct words"):
         Vocabulary([*SPECIAL, word])
 
 

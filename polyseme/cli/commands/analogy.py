@@ -1,67 +1,60 @@
-"""``polyseme analogy``: relations between words by arithmetic."""
+"""``polyseme analogy``: word analogies, solved by vector arithmetic."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    LayerOption,
-    ModelArgument,
-    check_outputs,
-    open_embedder,
-    percent,
-    show_table,
-    working,
-    write_json,
-)
+from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
+from polyseme.cli.output import open_embedder, percent, show_table, working
+
+if TYPE_CHECKING:
+    from polyseme.analysis.words.analogy import AnalogyResult
 
 
+@expand_options
 def analogy(
     model: ModelArgument,
-    relations: Annotated[
-        Path,
-        typer.Argument(metavar="RELATIONS", help="As word2vec's questions-words.txt: a b c d a line, : opens a part."),
-    ],
+    relations: Annotated[Path, Argument(metavar="RELATIONS", help="a b c d per line, as in questions-words.txt.")],
+    *,
     candidates: Annotated[
-        Path | None,
-        typer.Option(help="Words to answer with, one a line. [default: a vector file's own; else those of RELATIONS]"),
+        Path | None, Option(help="Words to answer with. [default: those of MODEL or RELATIONS]")
     ] = None,
     layer: LayerOption = "all",
-    json: JsonOption = None,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Answer "a is to b as c is to what?" with the word most like b - a + c, the three words excluded.
+    """Solve word analogies: a is to b as c is to what?
 
-    Each word is embedded alone. Figures compare only where the candidates are the same.
+    The answer is the candidate nearest to b - a + c, those three words excluded. Each word is embedded alone. Scores
+    are comparable only where the candidates are the same.
     """
     from polyseme.analysis.words.analogy import analogy as run
     from polyseme.analysis.words.analogy import read_candidates, read_relations
     from polyseme.embedding.layers import parse_choice
 
-    check_outputs(json)
+    output.check()
     choice, sections = parse_choice(layer), read_relations(relations)
     words = read_candidates(candidates) if candidates else None
     embedder = open_embedder(model, device)
     with working("embedding and searching"):
         result = run(embedder, sections, words, choice)
-    if json:
-        write_json(json, result)
-    if json != "-":
-        rows = [
-            (
-                row.section,
-                str(row.layer),
-                f"{row.questions:,}",
-                f"{row.known:,}",
-                percent(row.accuracy),
-                percent(row.accuracy_all),
-            )
-            for row in result.rows
-        ]
-        columns = ("relation", "layer", "questions", "known", "%, known", "%, all")
-        show_table(f"{result.model}: relations, among {result.candidates:,} candidates", columns, rows)
+    output.present(result, lambda: _show(result))
+
+
+def _show(result: AnalogyResult) -> None:
+    rows = [
+        (
+            row.section,
+            str(row.layer),
+            f"{row.questions:,}",
+            f"{row.known:,}",
+            percent(row.accuracy),
+            percent(row.accuracy_all),
+        )
+        for row in result.rows
+    ]
+    columns = ("relation", "layer", "questions", "known", "% of known", "% of all")
+    show_table(f"{result.model}: analogies, among {result.candidates:,} candidates", columns, rows)

@@ -1,191 +1,144 @@
-"""``polyseme classify``: fit a classifier, classify text with it, see how good it is."""
+"""``polyseme classify``: fit a classifier, classify text with it, measure how good it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
-    BudgetOption,
-    BundleOption,
-    CacheOption,
-    DevOption,
-    EncoderOption,
-    FineTuneOption,
-    FormOption,
+    FILES,
+    EncoderOptions,
+    FitOptions,
+    FormatOption,
     HeaderOption,
-    LayersOption,
-    LotOption,
-    MovedOption,
-    OutputOption,
-    OverwriteOption,
+    PlotOptions,
     RawOption,
-    ResumeOption,
-    WhereOption,
-    WordsOption,
+    ResultOptions,
+    expand_options,
 )
-from polyseme.cli.output import DeviceOption, JsonOption, PlotOption, SeedOption, working
 
 if TYPE_CHECKING:
-    from polyseme.tasks.sentences.classifier import Classifier
+    from polyseme.cli.fitting import Read
     from polyseme.text.labelled import ColumnSpec
 
 classify = typer.Typer(
-    help="Classifiers on top of any encoder: sentiment, kinds of questions, topics.",
+    name="classify",
+    help="Label sentences: sentiment, topic, type of question.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-_FILE = "A line each: columns apart by tabs, or label first. Plain or compressed."
-TextOption = Annotated[str | None, typer.Option(help="The column of the text: a name, or a number from 1.")]
-LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, likewise.")]
-CoarseOption = Annotated[bool, typer.Option("--coarse", help="Of DESC:manner take DESC.")]
-FolderArgument = Annotated[Path, typer.Argument(metavar="CLASSIFIER", help="What `polyseme classify fit` has written.")]
+_FILE = "One example per line: columns separated by tabs, or the label first. Plain or compressed."
+FolderArgument = Annotated[Path, Argument(metavar="CLASSIFIER", help="The folder that `polyseme classify fit` wrote.")]
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Which columns of a file hold the text and its label."""
+
+    text: Annotated[str | None, Option(help="Column of the text: a name or a number from 1.")] = None
+    label: Annotated[str | None, Option(help="Column of the labels: a name or a number from 1.")] = None
+    header: HeaderOption = None
+    coarse: Annotated[bool, Option("--coarse", help="Shorten labels like DESC:manner to DESC.")] = False
+    raw: RawOption = False
+
+    def reader(self) -> Read:
+        """Reads these columns of a file."""
+        from polyseme.cli.fitting import read_examples
+        from polyseme.text.labelled import ColumnSpec
+
+        text = (self.text,) if self.text else None
+        wanted = ColumnSpec(1, text, self.label, coarse=self.coarse, raw=self.raw, header=self.header)
+        return lambda path, _: read_examples(path, wanted)
 
 
 @classify.command("fit", no_args_is_help=True)
+@expand_options
 def fit_classifier(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
-    output: OutputOption,
-    dev: DevOption = None,
-    held_out: LotOption = 0,
-    encoder: EncoderOption = None,
-    words: WordsOption = None,
-    kind: Annotated[str, typer.Option(help="lstm, or linear: logistic regression, in seconds.")] = "lstm",
-    where: WhereOption = "input",
-    layers: LayersOption = "all",
-    fine_tune: FineTuneOption = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="classifier.dropout=0.3, fit.rate=0.002, ..."),
-    ] = None,
-    text: TextOption = None,
-    label: LabelOption = None,
-    header: HeaderOption = None,
-    coarse: CoarseOption = False,
-    raw: RawOption = False,
-    seed: SeedOption = 0,
-    bundle: BundleOption = False,
-    resume: ResumeOption = False,
-    overwrite: OverwriteOption = False,
-    cache: CacheOption = None,
-    budget: BudgetOption = 16,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    device: DeviceOption = "cpu",
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_FILE)],
+    options: FitOptions,
+    *,
+    kind: Annotated[str, Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
+    columns: TextColumns,
+    result: PlotOptions,
 ) -> None:
-    """Learn to label sentences from a file of labelled ones."""
-    from polyseme.cli.examples import read_sets
-    from polyseme.cli.fitting import begin, checked_settings, encoders, finish, fit_table, watch
-    from polyseme.tasks.features.feature_cache import FeatureCache
-    from polyseme.tasks.sentences.classifier import Classifier
-    from polyseme.tasks.sentences.networks import ClassifierSettings
+    """Train a classifier on a file of labelled sentences.
 
-    checkpoint = begin(output, json, plot, resume, overwrite)
-    chosen: dict[str, Any] = {"kind": kind, "where": where, "fine_tune": fine_tune, "mix": {"layers": layers}}
-    tables = {"classifier": (ClassifierSettings, chosen), "fit": fit_table(Classifier, seed)}
-    own, fitting = checked_settings(settings or [], tables)
-    known, held = read_sets(train, dev, held_out, _wanted(text, label, header, coarse, raw))
-    with working("opening encoders"):
-        classifier = Classifier(
-            encoders(encoder),
-            words=words,
-            settings=own,
-            fit_settings=fitting,
-            cache=FeatureCache(cache, int(budget * 1e9)),
-            device=device,
-        )
-    watch(classifier, classifier.fitting(*known, dev=held, checkpoint=checkpoint), checkpoint)
-    classifier.save(output, bundle, overwrite)
-    finish(classifier, output, checkpoint, json, plot)
+    --held-out takes random sentences of TRAIN. --set changes a setting of the network, like classifier.dropout=0.3, or
+    of the fit, like fit.rate=0.002.
+    """
+    from polyseme.cli.fitting import run_fit
+    from polyseme.tasks.sentences.classifier import Classifier
+
+    run_fit(Classifier, train, columns.reader(), options, result, kind=kind)
 
 
 @classify.command("predict", no_args_is_help=True)
+@expand_options
 def predict_labels(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); a text a line.")
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one text per line.")],
+    *,
     raw: RawOption = False,
-    text: Annotated[str | None, typer.Option(help="The text is this column: a name, or a number from 1.")] = None,
+    text: Annotated[str | None, Option(help="Column of the text, if there are several.")] = None,
     header: HeaderOption = None,
-    form: FormOption = None,
-    encoder: MovedOption = None,
-    words: WordsOption = None,
-    device: DeviceOption = "cpu",
+    form: FormatOption = None,
+    encoders: EncoderOptions,
 ) -> None:
-    """Label every line of a text: in colour on a terminal, as JSON lines elsewhere, or as columns apart by tabs."""
-    from polyseme.cli.examples import FORMS, answers
-    from polyseme.cli.tagged import check_form
+    """Label every line of a text.
+
+    Output is coloured text on a terminal, and JSON lines or tab-separated columns elsewhere.
+    """
+    from polyseme.cli.predictions import ANSWER_FORMATS, check_format, format_answers
+    from polyseme.tasks.sentences.classifier import Classifier
     from polyseme.text.corpus import expand
     from polyseme.text.labelled import ColumnSpec
 
-    form = check_form(form, FORMS)
+    form = check_format(form, ANSWER_FORMATS)
     wanted = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
     sources = expand(inputs)
-    classifier = _open(folder, encoder, words, device)
+    classifier = encoders.open(Classifier, folder)
     sentences = (sentence for source in sources for sentence in _sentences(source, wanted))
-    for line in answers(classifier, sentences, form):
+    for line in format_answers(classifier, sentences, form):
         typer.echo(line)
 
 
 @classify.command("evaluate", no_args_is_help=True)
+@expand_options
 def evaluate_classifier(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_FILE)],
-    text: TextOption = None,
-    label: LabelOption = None,
-    header: HeaderOption = None,
-    coarse: CoarseOption = False,
-    raw: RawOption = False,
-    encoder: MovedOption = None,
-    words: WordsOption = None,
-    json: JsonOption = None,
-    device: DeviceOption = "cpu",
+    test: Annotated[Path, Argument(metavar="TEST", help=_FILE)],
+    columns: TextColumns,
+    encoders: EncoderOptions,
+    result: ResultOptions,
 ) -> None:
-    """Compare a classifier's labels with those of a file: accuracy, macro F1; precision, recall and F1 by label."""
-    from polyseme.cli.examples import read_columns, show_scores, write_scores
+    """Compare a classifier's labels with those of a file.
 
-    gold = read_columns(test, _wanted(text, label, header, coarse, raw))
-    classifier = _open(folder, encoder, words, device)
-    with working("classifying"):
-        scores = classifier.evaluate(*gold)
-    if json:
-        write_scores(json, scores, {"classifier": folder, "test": test})
-    if json != "-":
-        show_scores(scores, f"{folder.name} on {test.name}")
+    Shows accuracy and macro F1, and precision, recall and F1 by label.
+    """
+    from polyseme.cli.evaluation import run_evaluation
+    from polyseme.tasks.sentences.classifier import Classifier
 
-
-def _wanted(text: str | None, label: str | None, header: bool | None, coarse: bool, raw: bool) -> ColumnSpec:
-    from polyseme.text.labelled import ColumnSpec
-
-    return ColumnSpec(1, (text,) if text else None, label, coarse=coarse, raw=raw, header=header)
+    run_evaluation(Classifier, "classifier", folder, test, columns.reader(), encoders, result)
 
 
 def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
-    """Line by line, the empty ones too; or a column."""
+    """The sentences to label: whole lines, empty ones too, or one column."""
     from polyseme.text.corpus import open_text
     from polyseme.text.labelled import read_labelled_text, split_words
 
     if wanted.text:
         yield from (example.sentences[0] for example in read_labelled_text(source, wanted))
         return
-    told = False
+    warned = False
     with open_text(source) as lines:
         for line in lines:
-            if "\t" in line and not told:
-                told = True
-                typer.echo(
-                    f"{source} has tabs, and whole lines are labelled; --text says which column to read", err=True
-                )
+            if "\t" in line and not warned:
+                warned = True
+                typer.echo(f"{source} has tabs, but whole lines are labelled; --text names a column to read", err=True)
             yield split_words(line, wanted.raw)
-
-
-def _open(folder: Path, encoder: list[str] | None, words: Path | None, device: str) -> Classifier:
-    from polyseme.tasks.sentences.classifier import Classifier
-
-    with working(f"opening {folder}"):
-        return Classifier.load(folder, encoder or None, words=words, device=device)

@@ -1,4 +1,4 @@
-"""``polyseme convert``: from one format to another."""
+"""``polyseme convert``: a model from one file format to another."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.output import size
+from polyseme.cli.options import OverwriteOption, VocabularyOption
+from polyseme.cli.output import file_size
 from polyseme.errors import ConfigError, nearest
 
 PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A model of any format: file, folder, zip or tar.gz.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder (ours), or a file *.hdf5 (bilm-tf's).")],
-    precision: Annotated[str, typer.Option(help="How our format stores weights: fp32, fp16 or int8.")] = "fp32",
-    vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")] = False,
+    source: Annotated[Path, Argument(metavar="IN", help="A model of any format: file, folder, zip or tar.gz.")],
+    target: Annotated[
+        Path, Argument(metavar="OUT", help="A new folder (polyseme's format) or file *.hdf5 (bilm-tf's).")
+    ],
+    precision: Annotated[str, Option(help="How polyseme's format stores weights: fp32, fp16 or int8.")] = "fp32",
+    vocabulary: VocabularyOption = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
-    """Convert a model to our format, or to bilm-tf's HDF5."""
+    """Convert a model to polyseme's format or to bilm-tf's HDF5."""
     if precision not in PRECISIONS:
         raise ConfigError(f"--precision must be fp32, fp16 or int8, not {precision!r}.{nearest(precision, PRECISIONS)}")
     from polyseme.formats import bilm_hdf5, native, open_extras, open_model, open_softmax
     from polyseme.loading import ELMO, backend_of
 
     if source.exists() and (backend := backend_of(source)) is not ELMO:
-        raise ConfigError(f"{source} is {backend.kind}; only ELMo models are converted")
+        raise ConfigError(f"{source} is {backend.kind}; only ELMo models can be converted")
     if target.suffix in bilm_hdf5.SUFFIXES:
         if precision != "fp32":
             raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")
@@ -42,4 +46,4 @@ def convert(
         native.save(model, target, precision, overwrite, softmax=softmax, extras=extras)  # pyright: ignore[reportArgumentType]
         total = sum(file.stat().st_size for file in target.iterdir())
         head = f" with its softmax over {softmax.config.num_words:,} words" if softmax else ""
-        typer.echo(f"{target} written ({size(total)}, {precision}), from {model.format}{head}")
+        typer.echo(f"{target} written ({file_size(total)}, {precision}), from {model.format}{head}")

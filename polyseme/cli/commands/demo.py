@@ -1,13 +1,14 @@
-"""``polyseme demo``: what the vectors know, at first sight."""
+"""``polyseme demo``: what the vectors know, on classic examples."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from polyseme.cli.output import ShippedOption, check_outputs, counted_as, open_embedder
+from polyseme.cli.options import PlotOptions, ShippedOption
+from polyseme.cli.output import open_embedder, plural
 from polyseme.errors import FormatError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -22,18 +23,19 @@ if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
     from polyseme.lm import LanguageModel
 
-WIDTH = 100  # places, where no terminal says how many it has
-MOST_LAYERS = 4  # that are shown beside layer 0
-CANDIDATES = 5_000  # the commonest words, among which relatives are looked for
+WIDTH = 100  # characters, where there is no terminal
+MOST_LAYERS = 4  # shown beside layer 0
+CANDIDATES = 5_000  # most frequent words, among which related ones are looked for
 
 
 def demo(
     model: ShippedOption = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw senses in a plane too: *.png, *.svg or *.pdf.")
-    ] = None,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a map of senses: *.png, *.svg or *.pdf.")] = None,
 ) -> None:
-    """Show at first sight what the vectors know: one word, many senses; words never seen; what was expected."""
+    """Show what the vectors know, on classic examples.
+
+    One word with many senses, words never seen in training, and what the language model expects in a gap.
+    """
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -53,17 +55,17 @@ def demo(
 
 
 def _drawable(console: Console, plot: Path | None) -> Path | None:
-    """The same name, or a sentence about why there will be no picture; before any work."""
+    """The name of the figure, or None and a message if it cannot be drawn; checked before any work."""
     try:
-        check_outputs(None, plot)
+        PlotOptions(plot=plot).check()
     except MissingExtraError as error:
-        console.print(f"no picture: {error}", markup=False)
+        console.print(f"no figure: {error}", markup=False)
         return None
     return plot
 
 
 def _language_model(encoder: Encoder, model: str | None) -> LanguageModel | None:
-    """The same network with its head, if it has one; its weights are not read twice."""
+    """The encoder's network with its softmax head, if it has one; its weights are not read twice."""
     from polyseme.backends.elmo.encoder import ElmoEncoder
     from polyseme.formats import open_softmax, resolve_model_path
     from polyseme.lm import LanguageModel
@@ -81,20 +83,20 @@ def _show_model(console: Console, encoder: Encoder, language: LanguageModel | No
     from rich.markup import escape
 
     parameters = sum(weight.numel() for weight in encoder.parameters())
-    facts = [f"{counted_as(encoder.num_layers, 'layer')} of {encoder.dim} dimensions"]
+    facts = [f"{plural(encoder.num_layers, 'layer')} of {encoder.dim} dimensions"]
     facts += [f"{parameters:,} parameters"] if parameters else []
-    facts += [f"expects {len(language.vocabulary):,} words"] if language else []
+    facts += [f"predicts {len(language.vocabulary):,} words"] if language else []
     console.print(f"[bold]{escape(encoder.name)}[/]  {', '.join(facts)}")
 
 
 def _show_compared(console: Console, encoder: Encoder) -> None:
-    """Cosines with the first sentence of each word, layer by layer."""
+    """Cosine similarity with the first sentence of each word, layer by layer."""
     from polyseme.analysis.demo import compare
 
     top = encoder.num_layers - 1
     layers = sorted({round(top * part / MOST_LAYERS) for part in range(MOST_LAYERS + 1)})
     names = [f"layer {layer}" if layer else "no context" for layer in layers]
-    table = _table("a word, and how alike its vectors are to the first of each", names)
+    table = _table("a word, and the cosine similarity of its vectors to the first", names)
     previous = None
     for pair in compare(encoder):
         if pair.first != previous:
@@ -107,7 +109,7 @@ def _show_compared(console: Console, encoder: Encoder) -> None:
 def _show_nearest(console: Console, encoder: Encoder) -> None:
     from polyseme.analysis.demo import nearest_in_bundle
 
-    table = _table("a use, and the most alike among some 400 sentences, by the top layer", ["cosine"])
+    table = _table("a use, and the most similar ones in some 400 sentences, by the top layer", ["cosine"])
     for asked in nearest_in_bundle(encoder):
         table.add_row(_marked(asked.use))
         for one in asked.found:
@@ -123,10 +125,12 @@ def _show_relatives(console: Console, encoder: Encoder, language: LanguageModel 
 
     common = language.vocabulary if language else dict.fromkeys(w for words in bundled_sentences() for w in words)
     among = [word for word in common if word.isalpha()][:CANDIDATES]
-    table = _table(f"a word made up or misspelt, and the nearest of {len(among):,} common ones, without context", [])
+    table = _table(f"a word made up or misspelt, and the nearest of {len(among):,} frequent ones, without context", [])
     for one in relatives(encoder, among):
         found = ", ".join(f"{word} {cosine:.2f}" for word, cosine in one.found)
-        line = Text.assemble((one.word, "bold cyan"), f" ({one.how}): ", found or "nothing: it has no such word")
+        line = Text.assemble(
+            (one.word, "bold cyan"), f" ({one.how}): ", found or "nothing: the model has no vector for it"
+        )
         table.add_row(line)
     _print(console, table)
 
@@ -142,9 +146,9 @@ def _show_expected(console: Console, language: LanguageModel) -> None:
     console.print()
     console.print(Text.assemble(" ".join(before), (" ___ ", "bold cyan"), " ".join(after).replace(" .", ".")))
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for name in ("  by the words before", "by the words after", "by both"):
+    for name in ("  from the words before", "from the words after", "from both"):
         table.add_column(name, header_style="bold")
-    ends = {language.vocabulary.bos: "(begins here)", language.vocabulary.eos: "(ends here)"}
+    ends = {language.vocabulary.bos: "(sentence start)", language.vocabulary.eos: "(sentence end)"}
     for row in zip(*_columns(expected), strict=False):
         cells = [f"{ends.get(word, word)} {100 * share:.1f} %" for word, share in row]
         table.add_row(f"  {cells[0]}", *cells[1:])
@@ -160,7 +164,7 @@ def _draw(console: Console, encoder: Encoder, plot: Path) -> None:
     from polyseme.plots import save_figure
 
     save_figure(draw_uses(encoder), plot)
-    console.print(f"\nsenses in a plane: {plot}", markup=False)
+    console.print(f"\nmap of senses: {plot}", markup=False)
 
 
 def _print(console: Console, table: Table) -> None:
@@ -180,7 +184,7 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 
 
 def _marked(use: Use, indent: int = 0) -> Text:
-    """A sentence as people write it, with the word in colour."""
+    """A sentence as plain text, with the word in colour."""
     from rich.text import Text
 
     text = Text(" " * indent)
@@ -192,7 +196,7 @@ def _marked(use: Use, indent: int = 0) -> Text:
 
 
 def _shade(cosine: float) -> Text:
-    """A cosine, the brighter the more alike."""
+    """A cosine similarity in colour, brighter where it is higher."""
     from rich.text import Text
 
     return Text(f"{cosine:.2f}", "bold green" if cosine > 0.7 else "green" if cosine > 0.5 else "yellow")

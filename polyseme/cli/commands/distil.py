@@ -1,4 +1,4 @@
-"""``polyseme distil``: static vectors out of a model that knows context."""
+"""``polyseme distil``: static word vectors, distilled from a contextual model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from polyseme.cli.commands.static import OutputOption, OverwriteOption, TextArgument, check_output, several_times
-from polyseme.cli.corpus_source import RawOption
-from polyseme.cli.output import DeviceOption, ModelArgument, Progress, SeedOption, open_embedder, size
+from polyseme.cli.commands.static import OutputOption, TextArgument, check_output, rereadable
+from polyseme.cli.options import DeviceOption, ModelArgument, OverwriteOption, RawOption, SeedOption
+from polyseme.cli.output import Progress, file_size, open_embedder
 
 if TYPE_CHECKING:
     from polyseme.corpus.distil import Distilled, DistilPlan, DistilSettings
@@ -23,26 +24,22 @@ def distil(
     inputs: TextArgument,
     output: OutputOption,
     raw: RawOption = False,
-    layer: Annotated[str, typer.Option(help="A number, average (of all), top, or a mix like 0.2,0.5,0.3.")] = "average",
-    min_count: Annotated[int, typer.Option(help="How often a word must occur, and for --senses each sense.")] = 5,
-    max_words: Annotated[int, typer.Option(help="The most frequent words, so many at most.")] = 50_000,
-    lower: Annotated[bool, typer.Option("--lower", help="One vector for words that differ in case.")] = False,
-    uses: Annotated[
-        int | None,
-        typer.Option(
-            help="At most so many uses of a word, by lot. [default: all; 100 with --senses]", show_default=False
-        ),
-    ] = None,
-    senses: Annotated[int, typer.Option(help="Vectors a word, at most: its uses in so many clusters.")] = 1,
-    memory: Annotated[float, typer.Option(min=0, help="GB that the vectors may take meanwhile.")] = 4.0,
+    layer: Annotated[str, Option(help="A number, average, top, or a mix like 0.2,0.5,0.3.")] = "average",
+    min_count: Annotated[int, Option(help="Least number of uses of a word or sense.")] = 5,
+    max_words: Annotated[int, Option(help="Keep at most this many words, the most frequent ones.")] = 50_000,
+    lower: Annotated[bool, Option("--lower", help="Ignore case: one vector for Bank and bank.")] = False,
+    uses: Annotated[int | None, Option(help="Most uses of a word to sample. [default: all; 100 with --senses]")] = None,
+    senses: Annotated[int, Option(help="At most this many vectors per word, one per cluster of its uses.")] = 1,
+    memory: Annotated[float, Option(min=0, help="GB of memory that the vectors may take.")] = 4.0,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Make one vector a word, the average over the contexts it was seen in; or several, one for each sense.
+    """Make static vectors from a contextual model.
 
-    With --senses words are called bank#1, bank#2, ..., and OUTPUT.senses.tsv shows typical contexts of each. Takes 8
-    bytes of memory for each number of an average, 4 for each of a use that is clustered.
+    A word gets the average of its vectors over all its contexts, or with --senses several vectors, one per sense: words
+    are then called bank#1, bank#2, ..., and OUTPUT.senses.tsv shows typical contexts of each. Takes 8 bytes of memory
+    for each number of an average, 4 for each number of a use that is clustered.
     """
     from polyseme.corpus.distil import DistilSettings, make_plan
     from polyseme.embedding.layers import parse_choice
@@ -54,26 +51,26 @@ def distil(
     if senses > 1:
         check_output(contexts_file(output), overwrite)
     embedder = open_embedder(model, device)
-    with several_times(inputs, raw) as text:
+    with rereadable(inputs, raw) as text:
         plan = make_plan(embedder, text, settings)
-        _say(plan)
+        _show_plan(plan)
         result = _distil(embedder, text, plan, settings)
     _write(output, result)
     typer.echo(f"{output} written: {len(result.words):,} vectors of {plan.dim:,} dimensions")
 
 
 def contexts_file(output: Path) -> Path:
-    """Where typical contexts of the senses go."""
+    """The file for typical contexts of each sense."""
     return output.with_name(f"{output.stem}.senses.tsv")
 
 
-def _say(plan: DistilPlan) -> None:
+def _show_plan(plan: DistilPlan) -> None:
     what = f"{len(plan.words):,} words, {plan.uses.sum():,} of {plan.counts.sum():,} uses"
-    typer.echo(f"{what}; their vectors take {size(plan.bytes)} meanwhile", err=True)
+    typer.echo(f"{what}; their vectors take {file_size(plan.bytes)} of memory", err=True)
 
 
 def _distil(embedder: Embedder, text: Iterable[list[str]], plan: DistilPlan, settings: DistilSettings) -> Distilled:
-    """Show how far it is: sentences read, those that need not be embedded among them."""
+    """Distil with a progress bar of sentences read, also those that need not be embedded."""
     from polyseme.corpus.distil import distil
 
     with Progress(0) as progress:

@@ -1,4 +1,4 @@
-"""``polyseme embed``: vectors of a text, into a file."""
+"""``polyseme embed``: the vectors of a text, written to a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.output import Progress, ShippedOption, size
+from polyseme.cli.options import (
+    TEXT_FILES,
+    DeviceOption,
+    OverwriteOption,
+    RawOption,
+    ResumeOption,
+    ShippedOption,
+    VocabularyOption,
+    check_restart,
+)
+from polyseme.cli.output import Progress, file_size, keep_finished
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
@@ -20,58 +31,40 @@ if TYPE_CHECKING:
 
 
 def embed(
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to: *.h5 (AllenNLP's layout), *.parquet or *.npz.")
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=TEXT_FILES)],
+    output: Annotated[Path, Option("--output", "-o", help="The file: *.h5 (AllenNLP's layout), *.parquet or *.npz.")],
     model: ShippedOption = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Raw text: split it into sentences and words first.")] = False,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Sentences share the context of their document; a blank line ends one.")
-    ] = False,
+    raw: RawOption = False,
+    documents: Annotated[bool, Option("--documents", help="Carry context from sentence to sentence.")] = False,
     layers: Annotated[
         str | None,
-        typer.Option(
-            help="all, top, average, a number, a mix like 0.2,0.5,0.3, or one of the BERT paper's: embeddings, "
+        Option(
+            help="all, top, average, a number, a mix like 0.2,0.5,0.3, or a mix named in the BERT paper: embeddings, "
             "second-to-last, last, weighted-sum-last-four, concat-last-four, weighted-sum-all. "
-            "[default: all; average with --pool]",
-            show_default=False,
+            "[default: all; average with --pool]"
         ),
     ] = None,
-    gamma: Annotated[float, typer.Option(help="The factor of a mix.")] = 1.0,
+    gamma: Annotated[float, Option(help="Scale of a mix.")] = 1.0,
     pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="A word of a transformer, by its pieces: first, last or mean. [default: mean]", show_default=False
-        ),
+        str | None, Option(help="A word from its subwords: first, last or mean. [default: mean]")
     ] = None,
-    pool: Annotated[str | None, typer.Option(help="One vector a sentence: mean or max over its words.")] = None,
-    dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
-    boundaries: Annotated[
-        bool, typer.Option("--boundaries", help="Keep the vectors of the words that open and close a sentence.")
-    ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue what was interrupted.")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output, and forget an interrupted run.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
-    workers: Annotated[int, typer.Option(help="Processes, on a CPU.")] = 1,
-    precision: Annotated[
-        str, typer.Option(help="Of the computation: float32; int8 on a CPU; tf32, bfloat16 or float16 on a GPU.")
-    ] = "float32",
-    word_budget: Annotated[
-        int | None, typer.Option(help="Words computed at a time.", show_default="what suits the device")
-    ] = None,
-    vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
+    pool: Annotated[str | None, Option(help="One vector per sentence: mean or max over its words.")] = None,
+    dtype: Annotated[str, Option(help="Type of the stored numbers: float32 or float16.")] = "float32",
+    boundaries: Annotated[bool, Option("--boundaries", help="Keep the boundary vectors of <S> and </S>.")] = False,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    device: DeviceOption = "cpu",
+    workers: Annotated[int, Option(help="Processes, on a CPU.")] = 1,
+    precision: Annotated[str, Option(help="float32; int8 on a CPU; tf32, bfloat16 or float16 on a GPU.")] = "float32",
+    word_budget: Annotated[int | None, Option(help="Words per batch.", show_default="chosen for the device")] = None,
+    vocabulary: VocabularyOption = None,
 ) -> None:
-    """Embed text, a sentence a line, into HDF5, Parquet or npz.
+    """Write the vectors of a text to HDF5, Parquet or npz.
 
-    Words are apart by spaces; --raw takes any text and finds sentences and words itself.
+    The text has one sentence per line, words separated by spaces; with --raw any text will do. Blank lines separate
+    documents, which --documents reads with shared context.
     """
-    # What can be refused is refused before the model is opened, and everything before hours of work.
+    # Bad options are refused before the model is opened, and everything else before hours of work.
     from polyseme.embedding.job import Wanted, embed_into
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
@@ -79,15 +72,15 @@ def embed(
     from polyseme.text.corpus import expand, read_sentences
 
     if _is_finished(output, resume, overwrite):
-        typer.echo(f"{output} is finished already")
+        typer.echo(f"{output} is already finished")
         return
     wanted = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
-        raise ConfigError("--documents needs a sentence a line and blank lines between documents; leave --raw out")
+        raise ConfigError("--documents needs one sentence per line and blank lines between documents; leave --raw out")
     if gamma != 1 and not isinstance(wanted.layers, Mix):
-        raise ConfigError("--gamma is the factor of a mix; give the mix with --layers, like 0.2,0.5,0.3")
+        raise ConfigError("--gamma is the scale of a mix; give the mix with --layers, like 0.2,0.5,0.3")
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
     from polyseme.loading import load
 
@@ -112,12 +105,11 @@ def embed(
 
 
 def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether there is nothing left to resume; what cannot be written is refused."""
+    """Whether there is nothing left to resume; refuses an output that cannot be written."""
     from polyseme.embedding.parts import parts_folder
     from polyseme.embedding.writers import check_suffix
 
-    if resume and overwrite:
-        raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
+    check_restart(resume, overwrite)
     check_suffix(output)
     if resume and output.is_file() and not parts_folder(output).exists():
         return True
@@ -145,23 +137,15 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
 
 
 def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: Encoder) -> None:
-    """Show how far the job is, and save what it has finished however it ends."""
-    try:
-        with Progress(parts.done) as progress:
-            for words in job():
-                progress.advance(words, encoder.misread(words))
-            progress.report(encoder)
-    except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
-        _keep(parts)
-        if isinstance(error, KeyboardInterrupt):
-            kept = f"{parts.done:,} sentences are kept; the same command with --resume goes on"
-            typer.echo(f"interrupted: {kept if parts.done else 'nothing was finished yet'}", err=True)
-            raise SystemExit(130) from None
-        raise
+    """Run the job with a progress bar; finished sentences are kept however it ends."""
+    with keep_finished(parts, partial(_keep, parts)), Progress(parts.done) as progress:
+        for words in job():
+            progress.advance(words, encoder.misread(words))
+        progress.report(encoder)
 
 
 def _keep(parts: Parts) -> None:
-    """Save what is finished; a run that finished nothing leaves nothing behind."""
+    """Save finished sentences; a run that finished nothing leaves nothing behind."""
     try:
         parts.flush()
     finally:
@@ -175,6 +159,6 @@ def _finish(parts: Parts, output: Path) -> None:
     try:
         write_vectors(parts.read(), output)
     except PolysemeError as error:
-        raise type(error)(f"{error}; the vectors are kept in {parts.folder}: --resume finishes") from error
+        raise type(error)(f"{error}; the vectors are kept in {parts.folder}; give --resume to finish") from error
     parts.remove()
-    typer.echo(f"{output} written ({size(output.stat().st_size)})")
+    typer.echo(f"{output} written ({file_size(output.stat().st_size)})")

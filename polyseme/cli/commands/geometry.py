@@ -1,66 +1,60 @@
-"""``polyseme geometry``: how contextual each layer's vectors are."""
+"""``polyseme geometry``: how contextual the vectors of each layer are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.corpus_source import RawOption, TextFiles
-from polyseme.cli.output import (
+from polyseme.cli.corpus_source import TextFiles
+from polyseme.cli.options import (
     DeviceOption,
-    JsonOption,
     LayerOption,
     ModelArgument,
-    PlotOption,
+    PlotOptions,
+    RawOption,
     SeedOption,
-    check_outputs,
-    decimals,
-    open_embedder,
-    show_table,
-    working,
-    write_json,
+    expand_options,
 )
+from polyseme.cli.output import decimals, open_embedder, show_table, working
 
 if TYPE_CHECKING:
     from polyseme.analysis.layers.geometry import GeometryResult
 
 
+@expand_options
 def geometry(
     model: ModelArgument,
-    inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help="Files, folders, patterns, or - (stdin).")],
+    inputs: Annotated[list[str], Argument(metavar="TEXT", help="Files, folders, patterns, or - (stdin).")],
+    *,
     raw: RawOption = False,
-    sentences: Annotated[int, typer.Option(help="Embed at most so many, by lot.")] = 5_000,
-    words: Annotated[int, typer.Option(help="At most so many distinct words, by lot.")] = 500,
-    uses: Annotated[int, typer.Option(help="At most so many uses of each, by lot.")] = 20,
-    min_uses: Annotated[int, typer.Option(help="Leave rarer words out.")] = 5,
+    sentences: Annotated[int, Option(help="Embed at most this many sentences, sampled at random.")] = 5_000,
+    words: Annotated[int, Option(help="At most this many distinct words, sampled at random.")] = 500,
+    uses: Annotated[int, Option(help="At most this many uses of each word, sampled at random.")] = 20,
+    min_uses: Annotated[int, Option(help="Leave out words with fewer uses.")] = 5,
     layer: LayerOption = "all",
     seed: SeedOption = 0,
-    json: JsonOption = None,
-    plot: PlotOption = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Self-similarity, intra-sentence similarity and explainable variance by layer, corrected for anisotropy.
+    """Measure how contextual the vectors of each layer are.
 
-    After Ethayarajh (2019): what random words give is taken off each, so that 0 is no more alike than chance.
+    Self-similarity, intra-sentence similarity and maximum explainable variance after Ethayarajh (2019), corrected for
+    anisotropy: the value for random words is subtracted, so that 0 means no more similar than chance.
     """
     from polyseme.analysis.layers.geometry import GeometrySettings, draw_geometry
     from polyseme.analysis.layers.geometry import geometry as run
     from polyseme.embedding.layers import parse_choice
-    from polyseme.plots import save_figure
 
-    check_outputs(json, plot)
+    output.check()
     settings = GeometrySettings(parse_choice(layer), sentences, words, uses, min_uses, seed=seed)
     text = TextFiles(inputs, raw)
     embedder = open_embedder(model, device)
     with working("reading and embedding"):
         result = run(embedder, text, settings)
-    if json:
-        write_json(json, result)
-    if json != "-":
-        _show(result)
-    if plot:
-        save_figure(draw_geometry(result), plot)
+    output.present(result, lambda: _show(result))
+    output.draw(lambda: draw_geometry(result))
 
 
 def _show(result: GeometryResult) -> None:
@@ -83,5 +77,5 @@ def _show(result: GeometryResult) -> None:
     show_table(title, columns, rows)
     known = [each.word for each in result.words if each.self_similarity[-1] == each.self_similarity[-1]]
     if len(result.layers) > 1 and known:
-        typer.echo(f"context changes most, in the last row: {' '.join(known[:12])}")
-        typer.echo(f"and least: {' '.join(reversed(known[-12:]))}")
+        typer.echo(f"most changed by context, in the last row: {' '.join(known[:12])}")
+        typer.echo(f"least changed: {' '.join(reversed(known[-12:]))}")

@@ -1,4 +1,4 @@
-"""``polyseme info``: what a model is."""
+"""``polyseme info``: format, size and layers of a model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from polyseme.cli.output import ShippedArgument
+from polyseme.cli.options import ShippedArgument, VocabularyOption
+from polyseme.cli.output import plural
 
 if TYPE_CHECKING:
     from polyseme.formats import StoredModel
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
 
 def info(
     model: ShippedArgument = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
-    vocabulary: Annotated[Path | None, typer.Option(help="Words of a model that reads word numbers.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print everything as JSON.")] = False,
+    vocabulary: VocabularyOption = None,
 ) -> None:
-    """Say what a model is: format, size, layers, how it reads words."""
+    """Describe a model: format, size, layers, how it reads words."""
     from polyseme.formats import resolve_model_path
 
     place = Path(resolve_model_path(model))
@@ -33,14 +35,14 @@ def info(
 
     table = Table(title=escape(str(place)), show_header=False, title_justify="left", title_style="bold")
     table.add_column()
-    table.add_column(overflow="fold")  # a path is of use only whole
+    table.add_column(overflow="fold")  # a path is useful only in full
     for name, value in facts.items():
         table.add_row(name, f"{value:,}" if isinstance(value, int) else escape(str(value)))
     Console().print(table)
 
 
 def _read(model: Path, vocabulary: Path | None) -> tuple[dict[str, str | int], dict[str, Any]]:
-    """What a person wants to know, and what only a machine does."""
+    """Facts about a model for people, and its configuration for JSON."""
     from polyseme.formats import open_model
     from polyseme.loading import ELMO, backend_of, load
     from polyseme.model.config import to_dict
@@ -64,15 +66,11 @@ def _facts(stored: StoredModel) -> dict[str, str | int]:
         "dimensions": config.dim,
         "reads": " and ".join(config.directions),
         "words by": _input(stored),
-        "LSTM": f"{_count(lstm.num_layers, 'layer')} of {lstm.cells:,} cells, {lstm.dim} dimensions a direction",
+        "LSTM": f"{plural(lstm.num_layers, 'layer')} of {lstm.cells:,} cells, {lstm.dim} dimensions per direction",
         "clipped": clips,
         "residual": "yes" if lstm.residual else "no",
         "predicts words": _softmax(stored),
     }
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _softmax(stored: StoredModel) -> str:
@@ -88,7 +86,7 @@ def _input(stored: StoredModel) -> str:
         unit = "UTF-8 bytes" if stored.words.characters and stored.words.characters.size == 261 else "characters"
         ways.append(
             f"spelling, up to {characters.max_characters - 2} {unit} through {characters.num_filters:,} filters "
-            f"and {_count(characters.num_highway, 'highway layer')}"
+            f"and {plural(characters.num_highway, 'highway layer')}"
         )
     if stored.config.input.num_words:
         ways.append(f"a table of {stored.config.input.num_words:,} words")

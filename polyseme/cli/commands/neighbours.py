@@ -1,21 +1,14 @@
-"""``polyseme neighbours``: the uses of a word most alike in context."""
+"""``polyseme neighbours``: the uses of a word that are most similar in context."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
-from polyseme.cli.corpus_source import (
-    CaseOption,
-    CorpusOption,
-    CorpusSource,
-    IndexOption,
-    ModelOption,
-    RawOption,
-    shown,
-)
-from polyseme.cli.output import DeviceOption, JsonOption, check_outputs, counted_as, decimals, show_table, write_json
+from polyseme.cli.corpus_source import CorpusOptions, CorpusSource, format_use
+from polyseme.cli.options import ResultOptions, expand_options
+from polyseme.cli.output import decimals, plural, show_table
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,32 +16,24 @@ if TYPE_CHECKING:
     from polyseme.corpus.uses import Use
 
 
+@expand_options
 def neighbours(
-    text: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence that the word stands in.")],
-    word: Annotated[str, typer.Option(help="The word in it.")],
-    model: ModelOption = None,
-    corpus: CorpusOption = None,
-    index: IndexOption = None,
-    static: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file of static vectors, to show its neighbours beside.")
-    ] = None,
-    layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table each.")] = "top",
-    top: Annotated[int, typer.Option(help="How many.")] = 10,
-    all_words: Annotated[
-        bool, typer.Option("--all-words", help="Among the uses of all words, not of the same one only.")
-    ] = False,
-    occurrence: Annotated[
-        int | None, typer.Option(min=1, help="Which one, where the word stands in the sentence several times.")
-    ] = None,
-    match_case: CaseOption = False,
-    raw: RawOption = False,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many uses of the word, by lot.")] = 20_000,
-    json: JsonOption = None,
-    device: DeviceOption = "cpu",
+    text: Annotated[str, Argument(metavar="SENTENCE", help="The sentence with the word.")],
+    word: Annotated[str, Option(help="The word to look at.")],
+    corpus: CorpusOptions,
+    *,
+    static: Annotated[str | None, Option(metavar="FILE", help="A file of static vectors, for comparison.")] = None,
+    layer: Annotated[str, Option(help="A number, top, average, or all: one table per layer.")] = "top",
+    top: Annotated[int, Option(help="How many to show.")] = 10,
+    all_words: Annotated[bool, Option("--all-words", help="Search the uses of all words.")] = False,
+    occurrence: Annotated[int | None, Option(min=1, help="Which one, if the word occurs several times.")] = None,
+    limit: Annotated[int, Option(min=1, help="Sample at most this many uses of the word.")] = 20_000,
+    output: ResultOptions,
 ) -> None:
-    """Show the uses of a word that are most alike in context, from a corpus or from sentences that ship.
+    """Find the uses of a word that are most similar in context.
 
-    A static vector has the same neighbours in every sentence; --static shows them beside.
+    They come from your corpus or index, or from some 400 sentences that come with polyseme. A static vector has the
+    same neighbours in every sentence; --static shows them for comparison.
     """
     from polyseme.corpus.neighbours import nearest_uses, static_neighbours
     from polyseme.embedding.layers import parse_choice
@@ -56,16 +41,13 @@ def neighbours(
     use, choice = _use(text, word, occurrence), parse_choice(layer)
     if top < 1:
         raise ConfigError(f"--top must be 1 or more, not {top}")
-    check_outputs(json)
+    output.check()
     beside = static_neighbours(static, use.word, top) if static else None
-    source = CorpusSource(model, device, corpus, index, raw)
-    among = source.everything() if all_words else source.of(word, match_case, limit)
+    source = CorpusSource(corpus)
+    among = source.all_words() if all_words else source.find(word, limit)
     layers = among.numbers if choice == "all" else [choice]
     results = [nearest_uses(source.encoder, use, among, one, top) for one in layers]
-    if json:
-        write_json(json, {"results": results, "static": beside})
-    if json != "-":
-        _show(use, results, beside)
+    output.present({"results": results, "static": beside}, lambda: _show(use, results, beside))
 
 
 def _use(text: str, word: str, occurrence: int | None) -> Use:
@@ -78,10 +60,10 @@ def _use(text: str, word: str, occurrence: int | None) -> Use:
 
 def _show(use: Use, results: list[Neighbours], beside: StaticNeighbours | None) -> None:
     for number, result in enumerate(results):
-        gap, among = "\n" * (number > 0), counted_as(result.compared, "use")
-        title = f"{gap}{shown(use)}  {result.model}, layer {result.layer}, among {among}"
-        rows = [(shown(found.use), decimals(found.cosine)) for found in result.found]
-        show_table(title, ("most alike", "cosine"), rows)
+        gap, among = "\n" * (number > 0), plural(result.compared, "use")
+        title = f"{gap}{format_use(use)}  {result.model}, layer {result.layer}, among {among}"
+        rows = [(format_use(found.use), decimals(found.cosine)) for found in result.found]
+        show_table(title, ("most similar", "cosine"), rows)
     if beside:
         rows = [(found.word, decimals(found.cosine)) for found in beside.found]
-        show_table(f"\n{beside.word}, wherever it stands: {beside.name}", ("most alike", "cosine"), rows)
+        show_table(f"\n{beside.word} in any sentence: {beside.name}", ("most similar", "cosine"), rows)

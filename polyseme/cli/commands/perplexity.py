@@ -1,67 +1,52 @@
-"""``polyseme perplexity``: how surprised a language model is by a text."""
+"""``polyseme perplexity``: the perplexity of a language model on a text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.corpus_source import RawOption
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    counted_as,
-    decimals,
-    percent,
-    show_table,
-    working,
-    write_json,
-)
+from polyseme.cli.options import TEXT_FILES, DeviceOption, RawOption, ResultOptions, expand_options
+from polyseme.cli.output import decimals, percent, plural, show_table, working
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel, Perplexity
     from polyseme.text.corpus import Source
 
-STATES = {False: "fresh at each sentence", True: "carried within a document"}
+STATES = {False: "reset at each sentence", True: "carried within a document"}
 
 
+@expand_options
 def perplexity(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model with a softmax; english is the one that ships.")
-    ],
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
-    ],
+    model: Annotated[str, Argument(metavar="MODEL", help="A model with a softmax, such as `english`.")],
+    inputs: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
+    *,
     raw: RawOption = False,
-    carried: Annotated[
-        bool | None,
-        typer.Option("--carried/--fresh", help="Measure only so. [default: both]", show_default=False),
-    ] = None,
-    json: JsonOption = None,
+    carried: Annotated[bool | None, Option("--carried/--fresh", help="State of the LSTMs. [default: both]")] = None,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Measure a text, a sentence a line, by the full softmax; blank lines part documents.
+    """Measure a language model's perplexity on a text.
 
-    State is fresh at each sentence, as when sentences are embedded, or carried through each document, as in training.
+    The text has one sentence per line and blank lines between documents; every word is scored by the full softmax. The
+    state of the LSTMs is reset at each sentence, as in embedding, or carried through each document, as in training.
     """
     from polyseme.lm import LanguageModel
     from polyseme.text.corpus import expand
 
+    output.check()
     sources = expand(inputs)
     with working(f"opening {model}"):
         opened = LanguageModel.load(model, device=device)
     with working("reading"):
         results = _measure(opened, sources, raw, [*STATES] if carried is None else [carried])
-    if json:
-        words = opened.softmax.config.num_words
-        write_json(json, {"model": opened.name, "softmax": "full", "known_words": words, "results": results})
-    if json != "-":
-        _show(opened, results)
+    about = {"model": opened.name, "softmax": "full", "known_words": opened.softmax.config.num_words}
+    output.present({**about, "results": results}, lambda: _show(opened, results))
 
 
 def _measure(model: LanguageModel, sources: list[Source], raw: bool, states: list[bool]) -> list[Perplexity]:
-    """In one reading, so that standard input will do."""
+    """Measure all states in one pass over the text, so that it may be standard input."""
     from polyseme.lm import read_documents
     from polyseme.lm.documents import number_documents
     from polyseme.lm.perplexity import PerplexityMeter
@@ -88,8 +73,8 @@ def _show(model: LanguageModel, results: list[Perplexity]) -> None:
     show_table(title, ("state", "forward", "backward", "both", "bits per character"), rows)
     text = results[0]
     typer.echo(
-        f"{text.tokens:,} tokens: {counted_as(text.words, 'word')} and a boundary for each of "
-        f"{counted_as(text.sentences, 'sentence')}, in {counted_as(text.documents, 'document')} of "
+        f"{text.tokens:,} tokens: {plural(text.words, 'word')} and a boundary for each of "
+        f"{plural(text.sentences, 'sentence')}, in {plural(text.documents, 'document')} of "
         f"{text.characters:,} characters; {percent(text.unknown)} % of the words are "
-        "not known and count as <UNK>"
+        "unknown and count as <UNK>"
     )

@@ -1,13 +1,14 @@
-"""``polyseme predict``: the words that would come next, or before, or fit into a gap."""
+"""``polyseme predict``: the most likely next, previous or missing word."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
+from typer import Argument, Option
 
-from polyseme.cli.output import DeviceOption, JsonOption, WithSoftmaxOption, decimals, show_table, working, write_json
+from polyseme.cli.options import DeviceOption, LanguageModelOption, ResultOptions, expand_options
+from polyseme.cli.output import decimals, show_table, working
 from polyseme.errors import ConfigError, InputError, nearest
 
 if TYPE_CHECKING:
@@ -18,31 +19,32 @@ DIRECTIONS = ("forward", "backward")
 
 
 class GapPrediction(NamedTuple):
-    """The likeliest words at one place of a sentence."""
+    """The most likely words at one position of a sentence."""
 
     words: list[str]
     position: int  # of the gap among the words
     found: list[tuple[str, float]]
 
 
+@expand_options
 def predict(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The beginning of a sentence, or one with a gap: ___.")],
-    model: WithSoftmaxOption = None,
-    direction: Annotated[
-        str | None,
-        typer.Option(
-            help="backward: what came before TEXT. At a gap, forward or backward looks at one side only.",
-            show_default=False,
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many.")] = 10,
-    json: JsonOption = None,
+    text: Annotated[str, Argument(metavar="TEXT", help="The start of a sentence, or a sentence with a gap: ___.")],
+    *,
+    model: LanguageModelOption = None,
+    direction: Annotated[str | None, Option(help="Look at one side only: forward or backward.")] = None,
+    top: Annotated[int, Option(help="How many to show.")] = 10,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Show the likeliest next words, or those that would fit where ___ stands."""
+    """Predict the next word, or the word in a gap.
+
+    A gap is written as ___ and is predicted from both sides, or from one with --direction. Without a gap, --direction
+    backward predicts the word before TEXT.
+    """
     from polyseme.lm import LanguageModel
     from polyseme.text.tokenizer import tokenize
 
+    output.check()
     if direction not in (None, *DIRECTIONS):
         raise ConfigError(
             f"--direction must be forward or backward, not {direction!r}.{nearest(direction, DIRECTIONS)}"
@@ -51,18 +53,17 @@ def predict(
         raise ConfigError(f"--top must be 1 or more, not {top}")
     words = [word for sentence in tokenize(text) for word in sentence.words]
     if not words:
-        raise InputError(f"there are no words in {text!r}; give the beginning of a sentence, or one with a gap: ___")
-    with working(f"opening {model or 'the model that ships'}"):
+        raise InputError(
+            f"there are no words in {text!r}; give the beginning of a sentence, or a sentence with a gap: ___"
+        )
+    with working(f"opening {model or 'the English model'}"):
         opened = LanguageModel.load(model, device=device)
-    answers = _answers(opened, words, direction, top)
-    if json:
-        write_json(json, {"model": opened.name, "direction": direction, "answers": [_as_json(one) for one in answers]})
-    if json != "-":
-        for answer in answers:
-            _show(answer, opened, direction)
+    predictions = _predict(opened, words, direction, top)
+    table = {"model": opened.name, "direction": direction, "answers": [_as_json(one) for one in predictions]}
+    output.present(table, lambda: _show(predictions, opened, direction))
 
 
-def _answers(model: LanguageModel, words: list[str], direction: str | None, top: int) -> list[GapPrediction]:
+def _predict(model: LanguageModel, words: list[str], direction: str | None, top: int) -> list[GapPrediction]:
     gaps = [place for place, word in enumerate(words) if GAP.fullmatch(word)]
     if not gaps and direction == "backward":
         return [GapPrediction(["___", *words], 0, model.predict_previous(words, top))]
@@ -75,14 +76,15 @@ def _answers(model: LanguageModel, words: list[str], direction: str | None, top:
     return [GapPrediction(words, gap, model.substitutes(words, gap, top)) for gap in gaps]
 
 
-def _as_json(answer: GapPrediction) -> dict[str, object]:
-    found = [{"word": word, "probability": probability} for word, probability in answer.found]
-    return {"words": answer.words, "position": answer.position, "found": found}
+def _as_json(one: GapPrediction) -> dict[str, object]:
+    found = [{"word": word, "probability": probability} for word, probability in one.found]
+    return {"words": one.words, "position": one.position, "found": found}
 
 
-def _show(answer: GapPrediction, model: LanguageModel, direction: str | None) -> None:
-    ends = {model.vocabulary.bos: "the sentence begins", model.vocabulary.eos: "the sentence ends"}
-    rows = [(f"{word} ({ends[word]})" if word in ends else word, decimals(share, 4)) for word, share in answer.found]
-    before, after = answer.words[: answer.position], answer.words[answer.position + 1 :]
-    seen = f", {direction} only" if direction and before and after else ""
-    show_table(f"{' '.join((*before, '[___]', *after))}  {model.name}{seen}", ("word", "probability"), rows)
+def _show(predictions: list[GapPrediction], model: LanguageModel, direction: str | None) -> None:
+    ends = {model.vocabulary.bos: "sentence start", model.vocabulary.eos: "sentence end"}
+    for one in predictions:
+        rows = [(f"{word} ({ends[word]})" if word in ends else word, decimals(p, 4)) for word, p in one.found]
+        before, after = one.words[: one.position], one.words[one.position + 1 :]
+        seen = f", {direction} only" if direction and before and after else ""
+        show_table(f"{' '.join((*before, '[___]', *after))}  {model.name}{seen}", ("word", "probability"), rows)

@@ -6,79 +6,69 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from polyseme.cli.output import (
+from polyseme.cli.options import (
     DeviceOption,
-    JsonOption,
+    LabelColumns,
     LayerOption,
-    PlotOption,
+    PlotOptions,
     SeedOption,
     ShippedArgument,
-    check_outputs,
-    open_embedder,
-    percent,
-    show_table,
-    working,
-    write_json,
+    expand_options,
 )
+from polyseme.cli.output import open_embedder, percent, show_table, working
 
 if TYPE_CHECKING:
     from polyseme.analysis.layers.probe import ProbeResult
     from polyseme.text.conll import LabelledSentence, LabelSpec
 
 
+@expand_options
 def probe(
-    train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U, plain or compressed.")],
-    test: Annotated[Path, typer.Option(help="The same, to measure on.")],
+    train: Annotated[Path, Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
+    test: Annotated[Path, Option(help="A file like TRAIN to measure on.")],
+    columns: LabelColumns,
+    *,
     model: ShippedArgument = None,
-    dev: Annotated[Path | None, typer.Option(help="The same, to choose each layer's penalty by.")] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(help="The labels: a number from 1, or a name as upos. [default: upos, or the last column]"),
-    ] = None,
-    feature: Annotated[str | None, typer.Option(help="Or a feature of CoNLL-U, as Tense.")] = None,
-    word_column: Annotated[int | None, typer.Option(min=1, help="The words. [default: 2 in CoNLL-U, else 1]")] = None,
+    dev: Annotated[Path | None, Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first so many sentences of each file.")] = None,
-    penalty: Annotated[float, typer.Option("--inverse-penalty", help="scikit-learn's C.")] = 1.0,
-    control: Annotated[bool, typer.Option(help="Fit the control task too.")] = True,
+    limit: Annotated[int | None, Option(min=1, help="Use at most this many sentences of each file.")] = None,
+    penalty: Annotated[float, Option("--inverse-penalty", help="Inverse of the L2 penalty, scikit-learn's C.")] = 1.0,
+    control: Annotated[bool, Option(help="Fit the control task too.")] = True,
     seed: SeedOption = 0,
-    json: JsonOption = None,
-    plot: PlotOption = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Learn a column or feature of a CoNLL file from each layer, by logistic regression, with a control task.
+    """Measure what a linear classifier finds in each layer.
 
-    The control task gives each distinct word a label by lot; accuracy less its accuracy is selectivity.
+    Logistic regression predicts a column or feature of a CoNLL file from each layer's vectors. A control task gives
+    each distinct word a random label; selectivity is the accuracy minus that of the control task.
     """
     from polyseme.analysis.layers.probe import ProbeSettings, draw_probe
     from polyseme.analysis.layers.probe import probe as run
     from polyseme.embedding.layers import parse_choice
-    from polyseme.plots import save_figure
-    from polyseme.text.conll import LabelSpec, label_name
+    from polyseme.text.conll import label_name
 
-    check_outputs(json, plot)
-    wanted = LabelSpec(column, feature, word_column)
+    output.check()
+    labels = columns.labels()
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
-    known, asked, judged = (path and _read(path, wanted, limit) for path in (train, test, dev))
-    name = label_name(train, wanted)
+    known, asked, judged = (path and _read(path, labels, limit) for path in (train, test, dev))
+    name = label_name(train, labels)
     embedder = open_embedder(model, device)
     with working("embedding and fitting"):
         result = run(embedder, known or [], asked or [], settings, judged)
-    if json:
-        write_json(json, {**vars(result), "labelled": name, "train": train, "test": test, "dev": dev, "limit": limit})
-    if json != "-":
-        _show(result, name, limit)
-    if plot:
-        save_figure(draw_probe(result, name), plot)
+    table = {**vars(result), "labelled": name, "train": train, "test": test, "dev": dev, "limit": limit}
+    output.present(table, lambda: _show(result, name, limit))
+    output.draw(lambda: draw_probe(result, name))
 
 
-def _read(path: Path, wanted: LabelSpec, limit: int | None) -> list[LabelledSentence]:
+def _read(path: Path, labels: LabelSpec, limit: int | None) -> list[LabelledSentence]:
     from itertools import islice
 
     from polyseme.text.conll import read_labelled
 
-    return list(islice(read_labelled(path, wanted), limit))
+    return list(islice(read_labelled(path, labels), limit))
 
 
 def _show(result: ProbeResult, labels: str, limit: int | None) -> None:
@@ -89,9 +79,9 @@ def _show(result: ProbeResult, labels: str, limit: int | None) -> None:
     show_table(title, ("layer", "accuracy", "control", "selectivity"), rows)
     part = f" (the first {limit:,} sentences of each file)" if limit else ""
     typer.echo(
-        f"{result.labels} labels, {result.train_words:,} words to learn from{part}; always the commonest label: "
-        f"{percent(result.commonest)}, each word's usual label: {percent(result.by_word)}"
+        f"{result.labels} labels, {result.train_words:,} words to learn from{part}; baselines: most frequent label "
+        f"{percent(result.commonest)}, most frequent label of each word {percent(result.by_word)}"
     )
     if result.unseen:
         missed = ", ".join(f"{label} ({count:,})" for label, count in list(result.unseen.items())[:8])
-        typer.echo(f"labels that training does not have, counted as wrong: {missed}")
+        typer.echo(f"never seen in training, and counted as wrong: {missed}")

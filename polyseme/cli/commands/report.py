@@ -1,4 +1,4 @@
-"""``polyseme report``: what is said of contextual vectors, tested claim by claim on your model."""
+"""``polyseme report``: common claims about contextual vectors, tested on your model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.output import DeviceOption, working
+from polyseme.cli.options import DeviceOption
+from polyseme.cli.output import working
 
 if TYPE_CHECKING:
     from polyseme.report.measure.model_under_test import ModelUnderTest
@@ -16,28 +18,23 @@ if TYPE_CHECKING:
 
 def report(
     models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="One or several, side by side. [default: the one that ships]"),
+        list[str] | None, Argument(metavar="[MODEL]...", help="One or several. [default: english]")
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for page, JSON and finished parts.")
-    ] = Path("report"),
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the page and finished parts.")] = Path("report"),
     data: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Labelled sets: pos-ud-ewt, ner-wnut17, wsd, ... below it.")
+        str | None, Option(metavar="DIR", help="Folder of data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
     ] = None,
-    tasks: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
-    ] = None,
+    tasks: Annotated[Path | None, Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; may be repeated.")
+        list[str] | None, Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
     ] = None,
-    full: Annotated[bool, typer.Option(help="All of every set, which takes hours.")] = False,
+    full: Annotated[bool, Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Test eleven claims about contextual word vectors on a model, and write a page about it.
+    """Test eleven claims about contextual vectors on a model.
 
-    Finished parts are kept: after an interruption the same command goes on. What needs data that is not given is said
-    to be missing.
+    Writes a page with the results. Finished parts are kept: after an interruption the same command continues. Claims
+    whose data is missing are named.
     """
     from polyseme.formats import SHIPPED_MODEL
     from polyseme.report.run import Report, ReportSettings
@@ -49,7 +46,7 @@ def report(
     try:
         _measure(making)
     except KeyboardInterrupt:
-        typer.echo("finished parts are kept; the same command goes on from here", err=True)
+        typer.echo("finished parts are kept; the same command continues from here", err=True)
         raise
     page = making.write()[0]
     typer.echo(str(page))
@@ -91,7 +88,7 @@ def _open(model: str, device: str) -> ModelUnderTest:
 
 
 def _show(step: ReportStep) -> None:
-    done = "kept from before" if step.stored else f"{step.seconds:,.0f} s"
+    done = "from an earlier run" if step.stored else f"{step.seconds:,.0f} s"
     typer.echo(
         f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
     )

@@ -1,4 +1,4 @@
-"""``polyseme senses``: the senses of a word without labels."""
+"""``polyseme senses``: senses of a word, by clustering its uses."""
 
 from __future__ import annotations
 
@@ -6,27 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.corpus_source import (
-    CaseOption,
-    CorpusOption,
-    CorpusSource,
-    IndexOption,
-    ModelOption,
-    RawOption,
-    shown,
-)
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    PlotOption,
-    SeedOption,
-    check_outputs,
-    counted_as,
-    decimals,
-    show_table,
-    write_json,
-)
+from polyseme.cli.corpus_source import CorpusOptions, CorpusSource, format_use
+from polyseme.cli.options import PlotOptions, SeedOption, expand_options
+from polyseme.cli.output import decimals, plural, show_table
 
 if TYPE_CHECKING:
     from polyseme.corpus.senses import ClusterSettings, Senses
@@ -34,56 +18,45 @@ if TYPE_CHECKING:
     from polyseme.embedding.layers import LayerChoice
 
 
+@expand_options
 def senses(
-    word: Annotated[str, typer.Argument(help="The word.")],
-    model: ModelOption = None,
-    corpus: CorpusOption = None,
-    index: IndexOption = None,
-    layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table each.")] = "top",
-    clusters: Annotated[
-        int | None, typer.Option(help="How many. [default: by silhouette, 2 to --most]", show_default=False)
-    ] = None,
-    most: Annotated[int, typer.Option(help="The largest number that is tried.")] = 6,
-    examples: Annotated[int, typer.Option(min=1, help="Typical sentences for each cluster.")] = 3,
-    match_case: CaseOption = False,
-    raw: RawOption = False,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many uses of the word, by lot.")] = 1000,
+    word: Annotated[str, Argument(help="The word whose uses are clustered.")],
+    corpus: CorpusOptions,
+    *,
+    layer: Annotated[str, Option(help="A number, top, average, or all: one table per layer.")] = "top",
+    clusters: Annotated[int | None, Option(help="How many. [default: best silhouette, 2 to --most]")] = None,
+    most: Annotated[int, Option(help="The largest number of clusters to try.")] = 6,
+    examples: Annotated[int, Option(min=1, help="Typical sentences to show for each cluster.")] = 3,
+    limit: Annotated[int, Option(min=1, help="Sample at most this many uses of the word.")] = 1000,
     seed: SeedOption = 0,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    device: DeviceOption = "cpu",
+    output: PlotOptions,
 ) -> None:
-    """Cluster a word's uses in a corpus, and show typical sentences of each cluster.
+    """Cluster the uses of a word into senses.
 
-    The silhouette says how well the clusters are apart; beside it stands what a cloud without clusters would give.
+    Shows typical sentences of each cluster. The silhouette says how well the clusters are separated; beside it stands
+    the silhouette of random points without clusters.
     """
     from polyseme.corpus.senses import ClusterSettings, draw_senses
     from polyseme.embedding.layers import parse_choice
     from polyseme.errors import ConfigError, require
-    from polyseme.plots import save_figure
 
     settings, choice = ClusterSettings(clusters, most, examples, seed), parse_choice(layer)
-    check_outputs(json, plot)
-    if plot and choice == "all":
+    output.check()
+    if output.plot and choice == "all":
         raise ConfigError("--plot draws one layer; give its number with --layer")
     require("sklearn.cluster", "analysis")  # before the text is read
-    source = CorpusSource(model, device, corpus, index, raw)
-    uses = source.of(word, match_case, limit)
+    source = CorpusSource(corpus)
+    uses = source.find(word, limit)
     layers = uses.numbers if choice == "all" else [choice]
     results = [_cluster(uses, one, settings, choice == "all") for one in layers]
     name = source.encoder.name
-    if json:
-        write_json(json, {"word": word, "model": name, "uses": [shown(use) for use in uses], "layers": results})
-    if plot:
-        save_figure(draw_senses(results[0], word, name), plot)
-    if json != "-":
-        for number, result in enumerate(results):
-            typer.echo("\n" * (number > 0), nl=False)
-            _show(word, name, len(uses), result)
+    output.draw(lambda: draw_senses(results[0], word, name))
+    table = {"word": word, "model": name, "uses": [format_use(use) for use in uses], "layers": results}
+    output.present(table, lambda: _show(f"{word}: {plural(len(uses), 'use')}, {name}", results))
 
 
 def _cluster(uses: Uses, layer: LayerChoice, settings: ClusterSettings, among_others: bool) -> Senses:
-    """The clusters of a layer; of one that has fewer than are asked for, what it has, if it is one of several."""
+    """The clusters of one layer; where it has fewer than asked for and is one of several, those it has."""
     from polyseme.corpus.senses import cluster_uses
     from polyseme.errors import InputError
 
@@ -95,14 +68,15 @@ def _cluster(uses: Uses, layer: LayerChoice, settings: ClusterSettings, among_ot
         return cluster_uses(uses, layer, replace(settings, clusters=None))
 
 
-def _show(word: str, model: str, uses: int, result: Senses) -> None:
-    apart = (
-        f"silhouette {decimals(result.silhouette)}, by chance {decimals(result.by_chance)}"
-        if result.silhouette is not None
-        else "all alike: this layer does not look at context, or there are too few uses"
-    )
-    typer.echo(f"{word}: {counted_as(uses, 'use')}, {model}, layer {result.layer}; {apart}")
-    for number, cluster in enumerate(result.clusters, start=1):
-        around = f"; around them: {', '.join(cluster.company)}" if cluster.company else ""
-        title = f"\n{number}. {counted_as(cluster.size, 'use')}{around}"
-        show_table(title, ("typical",), [(shown(use),) for use in cluster.typical])
+def _show(title: str, results: list[Senses]) -> None:
+    for place, result in enumerate(results):
+        separation = (
+            f"silhouette {decimals(result.silhouette)}, by chance {decimals(result.by_chance)}"
+            if result.silhouette is not None
+            else "all the same: this layer ignores context, or there are too few uses"
+        )
+        typer.echo("\n" * (place > 0) + f"{title}, layer {result.layer}; {separation}")
+        for number, cluster in enumerate(result.clusters, start=1):
+            context = f"; words around them: {', '.join(cluster.company)}" if cluster.company else ""
+            heading = f"\n{number}. {plural(cluster.size, 'use')}{context}"
+            show_table(heading, ("typical",), [(format_use(use),) for use in cluster.typical])

@@ -1,4 +1,4 @@
-"""``polyseme spelling``: words never seen, and whether their spelling leads to those that they come from."""
+"""``polyseme spelling``: whether unseen words, derived or misspelt, lie near the words they come from."""
 
 from __future__ import annotations
 
@@ -6,66 +6,54 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    SeedOption,
-    ShippedArgument,
-    check_outputs,
-    open_embedder,
-    percent,
-    show_table,
-    working,
-    write_json,
-)
+from polyseme.cli.options import DeviceOption, ResultOptions, SeedOption, ShippedArgument, expand_options
+from polyseme.cli.output import open_embedder, percent, show_table, working
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from polyseme.analysis.words.spelling import SpellingAnswer, SpellingResult, SpellingScore
 
-KINDS = {"forms": "regular forms of common words", "misspellings": "common words, one letter wrong"}
-SHOWN = 3  # examples of each sort, and neighbours of one
+KINDS = {"forms": "regular forms of frequent words", "misspellings": "frequent words, one letter wrong"}
+SHOWN = 3  # examples of each kind, and neighbours of each
 
 
+@expand_options
 def spelling(
+    *,
     model: ShippedArgument = None,
     words: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known words, commonest first, one a line. [default: the model's own list]"),
+        Path | None, Option(metavar="FILE", help="Known words, most frequent first. [default: the model's]")
     ] = None,
-    seen: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="More words of the training text, one a line: never made.")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Words of each kind that are made.")] = 500,
-    nearest: Annotated[int, typer.Option(min=1, help="Neighbours among which the right one may be.")] = 10,
-    commonest: Annotated[int, typer.Option(min=1, help="Words that are looked among.")] = 20_000,
+    seen: Annotated[Path | None, Option(metavar="FILE", help="More known words, such as the training text's.")] = None,
+    count: Annotated[int, Option(min=1, help="Unseen words of each kind to make.")] = 500,
+    nearest: Annotated[int, Option(min=1, help="Neighbours among which the right word must be.")] = 10,
+    commonest: Annotated[int, Option(min=1, help="How many of the most frequent words to search.")] = 20_000,
     seed: SeedOption = 0,
-    json: JsonOption = None,
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Make words that were never seen, by rule and by lot, and look for where they come from, without context.
+    """Test vectors of unseen words, derived or misspelt.
 
-    Is the base of haziness, or the word meant by hazuy, among the 10 nearest of the 20,000 commonest words?
+    Words are made by rule and at random, and embedded without context: is the base of haziness, or the word meant by
+    hazuy, among the 10 nearest of the 20,000 most frequent words?
     """
     from polyseme.analysis.words.analogy import read_candidates
     from polyseme.analysis.words.spelling import SpellingSettings, known_words
     from polyseme.analysis.words.spelling import spelling as run
     from polyseme.formats import resolve_model_path
 
-    check_outputs(json)
+    output.check()
     settings = SpellingSettings(count, nearest, commonest, seed)
     given = read_candidates(words) if words else None
     excluded = read_candidates(seen) if seen else ()
     embedder = open_embedder(model, device)
-    with working("making words and looking for them"):
+    with working("making words and searching for them"):
         known = given or known_words(resolve_model_path(model), embedder)
         result = run(embedder, known, excluded, settings)
-    if json:
-        write_json(json, result)
-    if json != "-":
-        _show(result)
+    output.present(result, lambda: _show(result))
 
 
 def _show(result: SpellingResult) -> None:
@@ -81,11 +69,11 @@ def _show(result: SpellingResult) -> None:
         )
         for score in result.scores
     ]
-    title = f"{result.model}: % of words never seen whose origin is among the {result.nearest} nearest"
-    show_table(title, ("made words", "metric", "made", "readable", "found", "95 % interval", "nearest of all"), rows)
-    typer.echo(f"looked among the {result.among:,} commonest words; {result.excluded:,} words were not to be made")
+    title = f"{result.model}: % of unseen words whose origin is among the {result.nearest} nearest"
+    show_table(title, ("unseen words", "metric", "made", "readable", "found", "95 % interval", "nearest of all"), rows)
+    typer.echo(f"searched the {result.among:,} most frequent words; {result.excluded:,} known words were not made")
     if not any(score.readable for score in result.scores):
-        typer.echo(f"{result.model} has vectors for the words of its list alone, so it finds nothing, by construction")
+        typer.echo(f"{result.model} has vectors only for the words of its list, so it finds nothing, by construction")
         return
     for score in result.scores:
         if score.metric == "cosine":
@@ -96,8 +84,8 @@ def _show(result: SpellingResult) -> None:
 
 
 def _show_rules(score: SpellingScore) -> None:
-    shares = ", ".join(f"{rule.rule} {percent(rule.found / rule.count)}" for rule in score.rules)
-    typer.echo(f"{KINDS[score.kind]}, by rule: {shares}")
+    rates = ", ".join(f"{rule.rule} {percent(rule.found / rule.count)}" for rule in score.rules)
+    typer.echo(f"{KINDS[score.kind]}, by rule: {rates}")
 
 
 def _examples(score: SpellingScore, nearest: int) -> Iterator[str]:

@@ -1,43 +1,36 @@
-"""``polyseme static``: vectors that know no context; train them, look at them."""
+"""``polyseme static``: static word vectors: train word2vec, look at a file of vectors."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.commands.info import info
-from polyseme.cli.corpus_source import RawOption, TextFiles
-from polyseme.cli.output import (
-    JsonOption,
-    SeedOption,
-    check_outputs,
-    decimals,
-    show_table,
-    working,
-    write_json,
-)
+from polyseme.cli.corpus_source import TextFiles
+from polyseme.cli.options import TEXT_FILES, OverwriteOption, RawOption, ResultOptions, SeedOption, expand_options
+from polyseme.cli.output import decimals, show_table, working
 
 if TYPE_CHECKING:
     from polyseme.corpus.word2vec import ProgressCallback, Word2VecSettings
 
 static = typer.Typer(
-    help="Static vectors: train word2vec, look at a file.", no_args_is_help=True, rich_markup_mode=None
+    name="static",
+    help="Train word2vec, or look at a file of static vectors.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
-TextArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
-]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The file to write: word2vec text.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
-_NO_TEXT = (".gz", ".bz2", ".xz", ".zst", ".bin", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".safetensors")
+TextArgument = Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)]
+OutputOption = Annotated[Path, Option("--output", "-o", help="The file to write, in word2vec's text format.")]
+_NOT_TEXT = (".gz", ".bz2", ".xz", ".zst", ".bin", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".safetensors")
 VectorsArgument = Annotated[
-    Path, typer.Argument(metavar="VECTORS", help="GloVe, word2vec or fastText text, word2vec's binary, or .npy.")
+    Path, Argument(metavar="VECTORS", help="GloVe, word2vec or fastText; text, binary or .npy.")
 ]
 
 
@@ -46,26 +39,27 @@ def fit(
     inputs: TextArgument,
     output: OutputOption,
     raw: RawOption = False,
-    dim: Annotated[int, typer.Option(help="Numbers in a vector.")] = 100,
-    window: Annotated[int, typer.Option(help="Words to each side that count as context.")] = 5,
-    epochs: Annotated[int, typer.Option(help="How often the text is gone through.")] = 5,
-    min_count: Annotated[int, typer.Option(help="How often a word must occur.")] = 5,
-    skip_gram: Annotated[
-        bool, typer.Option("--skip-gram", help="Predict context from word: slower, better for rare words.")
-    ] = False,
-    negative: Annotated[int, typer.Option(help="Wrong answers drawn for each right one.")] = 5,
+    dim: Annotated[int, Option(help="Dimensions of a vector.")] = 100,
+    window: Annotated[int, Option(help="Words on each side that count as context.")] = 5,
+    epochs: Annotated[int, Option(help="Passes over the text.")] = 5,
+    min_count: Annotated[int, Option(help="Least number of uses of a word.")] = 5,
+    skip_gram: Annotated[bool, Option("--skip-gram", help="Slower than CBOW, better for rare words.")] = False,
+    negative: Annotated[int, Option(help="Negative samples per word.")] = 5,
     seed: SeedOption = 1,
-    workers: Annotated[int, typer.Option(help="Threads. One gives the same vectors each time; more do not.")] = 1,
+    workers: Annotated[int, Option(help="Threads. One gives the same vectors each time; more do not.")] = 1,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """Train word2vec on your own text, a sentence a line or --raw; gensim and `polyseme` read the result."""
+    """Train word2vec on your own text.
+
+    The text has one sentence per line, words separated by spaces; with --raw any text will do.
+    """
     from polyseme.corpus.word2vec import Word2VecSettings
     from polyseme.errors import require
 
     settings = Word2VecSettings(dim, window, epochs, min_count, skip_gram, negative, seed, workers)
     check_output(output, overwrite)
     require("gensim.models", "static")  # before the text is read
-    with several_times(inputs, raw) as text:
+    with rereadable(inputs, raw) as text:
         words = _fit(text, settings, output)
     typer.echo(f"{output} written: {words:,} words of {dim} dimensions")
 
@@ -74,38 +68,44 @@ static.command(no_args_is_help=True)(info)
 
 
 @static.command(no_args_is_help=True)
+@expand_options
 def nearest(
     vectors: VectorsArgument,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="One or more.")],
-    top: Annotated[int, typer.Option(min=1, help="How many.")] = 10,
-    json: JsonOption = None,
+    words: Annotated[list[str], Argument(metavar="WORD", help="One or more words.")],
+    *,
+    top: Annotated[int, Option(min=1, help="How many neighbours to show.")] = 10,
+    output: ResultOptions,
 ) -> None:
-    """Show the words whose vectors are most alike, by cosine."""
-    check_outputs(json)
+    """Show the nearest words by cosine similarity."""
+    output.check()
     encoder = _open(vectors)
     found = {word: encoder.nearest(word, top) for word in words}
-    if json:
-        write_json(json, {word: [near._asdict() for near in nears] for word, nears in found.items()})
-    if json != "-":
-        for word, nears in found.items():
-            show_table(f"{word}, {encoder.name}", ("most alike", "cosine"), [(w, decimals(c)) for w, c in nears])
+    table = {word: [near._asdict() for near in nears] for word, nears in found.items()}
+    output.present(table, lambda: _show_nearest(encoder.name, found))
+
+
+def _show_nearest(name: str, found: Mapping[str, Sequence[tuple[str, float]]]) -> None:
+    for word, nears in found.items():
+        show_table(f"{word}, {name}", ("most similar", "cosine"), [(w, decimals(c)) for w, c in nears])
 
 
 def check_output(path: Path, overwrite: bool) -> None:
-    """Refuse what cannot be written before the work is done."""
+    """Refuse an output file that cannot be written, before the work is done."""
     from polyseme.errors import OutputError
     from polyseme.files import check_absent, check_writable
 
     check_absent(path, overwrite)
     check_writable(path)
-    if path.suffix.lower() in _NO_TEXT:
+    if path.suffix.lower() in _NOT_TEXT:
         name = path.name.split(".")[0]
-        raise OutputError(f"{path} cannot be written: vectors are written as plain text; call it {name}.txt, say")
+        raise OutputError(
+            f"{path} cannot be written: vectors are written as plain text; name it {name}.txt, for example"
+        )
 
 
 @contextmanager
-def several_times(inputs: Sequence[str], raw: bool) -> Iterator[TextFiles]:
-    """Text that can be gone through again and again; raw text is split once, and standard input kept, on the disk."""
+def rereadable(inputs: Sequence[str], raw: bool) -> Iterator[TextFiles]:
+    """Text that can be read several times: raw text is split once, and standard input stored, in a temporary file."""
     import tempfile
 
     text = TextFiles(inputs, raw)
@@ -114,11 +114,11 @@ def several_times(inputs: Sequence[str], raw: bool) -> Iterator[TextFiles]:
         return
     with tempfile.TemporaryDirectory(prefix="polyseme-") as folder:
         path = Path(folder) / "sentences.txt"
-        _keep(text, path)
+        _store(text, path)
         yield TextFiles([str(path)], raw=False)
 
 
-def _keep(text: TextFiles, path: Path) -> None:
+def _store(text: TextFiles, path: Path) -> None:
     from polyseme.errors import OutputError, PolysemeError
 
     try:
@@ -129,7 +129,7 @@ def _keep(text: TextFiles, path: Path) -> None:
             raise
         place, why = path.parent.parent, error.strerror or error
         raise OutputError(
-            f"no room for the words of the text in {place}: {why}; TMPDIR says where to put them"
+            f"the words of the text cannot be stored in {place}: {why}; TMPDIR sets another folder"
         ) from error
 
 
@@ -141,15 +141,15 @@ def _fit(text: TextFiles, settings: Word2VecSettings, output: Path) -> int:
 
     logging.getLogger("gensim").setLevel(logging.ERROR)  # it warns of small texts
     # gensim 4.4 takes a dot product of exactly -1, one in some ten million, for a failure, and prints a false alarm.
-    with _shown(settings.epochs) as report, redirect_stderr(None):
+    with _status(settings.epochs) as report, redirect_stderr(None):
         result = fit_word2vec(text, settings, report)
     write(output, result.words, result.vectors, settings.dim)
     return len(result.words)
 
 
 @contextmanager
-def _shown(epochs: int) -> Iterator[ProgressCallback]:
-    """A line on the terminal that says how far a training is."""
+def _status(epochs: int) -> Iterator[ProgressCallback]:
+    """A status line on the terminal with the epoch and the sentences read."""
     from rich.console import Console
 
     with Console(file=sys.stderr).status("counting words ...") as status:

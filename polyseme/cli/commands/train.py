@@ -1,4 +1,4 @@
-"""``polyseme train``: raw text in, a model out."""
+"""``polyseme train``: a bidirectional language model, trained on your text."""
 
 from __future__ import annotations
 
@@ -7,54 +7,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
+
+from polyseme.cli.options import TEXT_FILES, DeviceOption, OverwriteOption, ResumeOption, TokenizedOption
 
 if TYPE_CHECKING:
     from polyseme.training.run import Event, TrainJob
 
 
 def train(
-    texts: Annotated[
-        list[str],
-        typer.Argument(metavar="TEXT", help="Text files, folders, patterns, or - (stdin); .gz .bz2 .xz .zst too."),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model's folder.")],
+    texts: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
+    output: Annotated[Path, Option("--output", "-o", help="The folder to write the model to.")],
     preset: Annotated[
-        str | None,
-        typer.Option(help="tiny, small, medium or original. [default: what suits the text]", show_default=False),
+        str | None, Option(help="tiny, small, medium or original. [default: by size of the text]")
     ] = None,
-    recipe: Annotated[str, typer.Option(help="modern, or bilm-tf: the published one.")] = "modern",
-    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    recipe: Annotated[str, Option(help="modern, or bilm-tf: the published recipe.")] = "modern",
+    config: Annotated[Path | None, Option(help="A TOML file of settings.")] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="TABLE.SETTING=VALUE", help="One setting, like training.epochs=3; repeatable."),
+        Option("--set", metavar="TABLE.SETTING=VALUE", help="Change one setting, like training.epochs=3; repeatable."),
     ] = None,
-    tokenized: Annotated[
-        bool, typer.Option("--tokenized", help="A sentence a line, words apart by spaces; else raw text.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
-    resume: Annotated[bool, typer.Option("--resume", help="Continue what was interrupted.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew and replace what is there.")] = False,
-    start_from: Annotated[
-        Path | None, typer.Option("--from", help="Go on from this model, on new text; of any format.")
-    ] = None,
+    tokenized: TokenizedOption = False,
+    device: DeviceOption = "cpu",
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    start_from: Annotated[Path | None, Option("--from", help="Start from the weights of this model.")] = None,
     extend_vocabulary: Annotated[
-        bool, typer.Option("--extend-vocabulary", help="With --from: new words are learned as words to predict.")
+        bool, Option("--extend-vocabulary", help="With --from: learn to predict new words too.")
     ] = False,
     also_evaluate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Measure on this text too, before and after: the old domain, say."),
+        list[str] | None, Option(metavar="TEXT", help="Evaluate on this text too, such as the old domain.")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes that read the text. [default: one a core]", show_default=False)
-    ] = None,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write scalars for TensorBoard there.")
-    ] = None,
+    workers: Annotated[int | None, Option(help="Processes that read text. [default: one per core]")] = None,
+    tensorboard: Annotated[Path | None, Option(metavar="DIR", help="Write TensorBoard scalars to this folder.")] = None,
 ) -> None:
-    """Train a bidirectional language model, and evaluate it on held-out text as it goes.
+    """Train a bidirectional language model on your text.
 
-    Interrupted, it goes on with --resume as if nothing had happened. On many GPUs: torchrun --nproc-per-node N -m
-    polyseme train ... --device cuda
+    It is evaluated on held-out text as it goes. After an interruption, --resume continues to the same result. On many
+    GPUs: torchrun --nproc-per-node N -m polyseme train ... --device cuda
     """
     from polyseme.training.run import TrainJob
     from polyseme.training.settings import merge_tables, parse_set, read_settings
@@ -98,7 +88,7 @@ def _run(job: TrainJob, tensorboard: Path | None) -> None:
 
 
 class _Screen:
-    """A line that moves on a terminal, and lines that stay."""
+    """Progress bar on a terminal, and the lines of a run's log."""
 
     def __init__(self, tensorboard: Path | None) -> None:
         from rich.console import Console
@@ -108,16 +98,16 @@ class _Screen:
         from polyseme.training.loop.distributed import is_leader
 
         console = Console(stderr=True, highlight=False)
-        moving = console.is_terminal and is_leader()
+        live = console.is_terminal and is_leader()
         self._silent = not is_leader()
-        self._formatter = EventFormatter(every=0.5 if moving else 30.0)
-        self._moving = moving
+        self._formatter = EventFormatter(every=0.5 if live else 30.0)
+        self._live = live
         self._bar = Progress(
             BarColumn(bar_width=12),
             TextColumn("{task.description}"),
             console=console,
             transient=True,
-            disable=not moving,
+            disable=not live,
         )
         self._task = self._bar.add_task("reading the text ...", total=None)
         self._board = _Board(tensorboard) if tensorboard and is_leader() else None
@@ -141,20 +131,20 @@ class _Screen:
         if self._board:
             self._board.add(event)
         line = self._formatter.format(event)
-        if isinstance(event, StepReport) and self._moving:
+        if isinstance(event, StepReport) and self._live:
             self._bar.update(self._task, total=event.steps, completed=event.step)
-        elif isinstance(event, PrepareProgress) and not event.finished and self._moving:
+        elif isinstance(event, PrepareProgress) and not event.finished and self._live:
             self._bar.update(self._task, description=f"reading the text: {event.bytes_read / 1e6:,.1f} MB", total=None)
         elif isinstance(event, TrainPlan):
-            self._bar.update(self._task, description="beginning ...")
-        if line and isinstance(event, StepReport) and self._moving:
+            self._bar.update(self._task, description="starting ...")
+        if line and isinstance(event, StepReport) and self._live:
             self._bar.update(self._task, description=line)
         elif line:
             self._bar.console.print(line, markup=False, soft_wrap=True)
 
 
 class _Board:
-    """Scalars for TensorBoard."""
+    """Writer of TensorBoard scalars: loss, learning rate, perplexity."""
 
     def __init__(self, folder: Path) -> None:
         from polyseme.errors import require
@@ -169,7 +159,7 @@ class _Board:
         from polyseme.training.run import Evaluation
 
         if isinstance(event, StepReport) and event.step % 10 == 0:
-            scalars = {"loss": event.loss, "learning rate": event.rate, "gradient norm": event.norm}
+            scalars = {"loss": event.loss, "learning rate": event.learning_rate, "gradient norm": event.gradient_norm}
             for name, value in scalars.items():
                 self._writer.add_scalar(f"training/{name}", value, event.tokens)
         elif isinstance(event, Evaluation):

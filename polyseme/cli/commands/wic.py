@@ -1,4 +1,4 @@
-"""``polyseme wic``: the same sense or not."""
+"""``polyseme wic``: whether a word means the same in two sentences (word in context)."""
 
 from __future__ import annotations
 
@@ -6,57 +6,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    LayerOption,
-    PlotOption,
-    ShippedArgument,
-    check_outputs,
-    decimals,
-    open_embedder,
-    percent,
-    show_table,
-    working,
-    write_json,
-)
+from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
+from polyseme.cli.output import decimals, open_embedder, percent, show_table, working
 
 if TYPE_CHECKING:
     from polyseme.analysis.senses.wic import WicResult
 
 
+@expand_options
 def wic(
-    train: Annotated[Path, typer.Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
-    test: Annotated[Path, typer.Option(help="dev.data.txt, to measure on.")],
+    train: Annotated[Path, Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
+    test: Annotated[Path, Option(help="dev.data.txt, to measure on.")],
+    *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use only the first so many pairs of each file.")] = None,
-    json: JsonOption = None,
-    plot: PlotOption = None,
+    limit: Annotated[int | None, Option(min=1, help="Use at most this many pairs of each file.")] = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Word in context: the cosine of a word's vectors in two sentences says whether it means the same.
+    """Decide whether a word means the same in two sentences.
 
-    The threshold is tuned in training; accuracy on the test has its 95 % interval (Wilson's).
+    Word in context (WiC): the cosine of the word's two vectors is compared with a threshold that is tuned on the
+    training pairs. Accuracy on the test pairs has its 95 % interval (Wilson's).
     """
     from polyseme.analysis.senses.wic import draw_wic, read_wic
     from polyseme.analysis.senses.wic import wic as run
     from polyseme.embedding.layers import parse_choice
-    from polyseme.plots import save_figure
 
-    check_outputs(json, plot)
+    output.check()
     choice = parse_choice(layer)
     tuned, asked = (read_wic(path)[:limit] for path in (train, test))
     embedder = open_embedder(model, device)
     with working("embedding"):
         result = run(embedder, tuned, asked, choice)
-    if json:
-        write_json(json, {**vars(result), "files": [train, test], "limit": limit})
-    if json != "-":
-        _show(result, limit)
-    if plot:
-        save_figure(draw_wic(result), plot)
+    output.present({**vars(result), "files": [train, test], "limit": limit}, lambda: _show(result, limit))
+    output.draw(lambda: draw_wic(result))
 
 
 def _show(result: WicResult, limit: int | None) -> None:

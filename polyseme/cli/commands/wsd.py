@@ -1,4 +1,4 @@
-"""``polyseme wsd``: which sense a word has, by nearest neighbour."""
+"""``polyseme wsd``: word-sense disambiguation by nearest neighbour."""
 
 from __future__ import annotations
 
@@ -6,63 +6,48 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from polyseme.cli.corpus_source import counted
-from polyseme.cli.output import (
-    DeviceOption,
-    JsonOption,
-    LayerOption,
-    PlotOption,
-    ShippedArgument,
-    check_outputs,
-    open_embedder,
-    percent,
-    show_table,
-    write_json,
-)
+from polyseme.cli.corpus_source import with_progress
+from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
+from polyseme.cli.output import open_embedder, percent, show_table
 
 if TYPE_CHECKING:
     from polyseme.analysis.senses.wsd import WsdResult
 
 
+@expand_options
 def wsd(
-    train: Annotated[Path, typer.Option(help="A sense-tagged corpus: SemCor as JSON lines, or X.data.xml.")],
-    test: Annotated[
-        list[Path], typer.Option(help="Test sets of the unified framework: X.data.xml, or a folder with several.")
-    ],
-    inventory: Annotated[Path, typer.Option(help="WordNet's index.sense.")],
+    train: Annotated[Path, Option(help="A sense-tagged corpus: SemCor as JSON lines, or X.data.xml.")],
+    test: Annotated[list[Path], Option(help="Test sets: X.data.xml, or a folder with several.")],
+    inventory: Annotated[Path, Option(help="WordNet's index.sense.")],
+    *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Learn from so many sentences only.")] = None,
-    json: JsonOption = None,
-    plot: PlotOption = None,
+    limit: Annotated[int | None, Option(min=1, help="Learn from only this many sentences.")] = None,
+    output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
-    """Word-sense disambiguation by nearest neighbour, as context2vec and ELMo were measured; F1 for each layer.
+    """Disambiguate word senses by nearest neighbour.
 
-    The vectors of each sense in the tagged corpus are averaged; a test word takes the nearest sense of its lemma, or
-    WordNet's first where the lemma was never seen.
+    F1 for each layer, measured as for context2vec and ELMo: the vectors of each sense in the tagged corpus are
+    averaged; a test word takes the nearest sense of its lemma, or WordNet's first sense if the lemma was never seen.
     """
     from itertools import islice
 
     from polyseme.analysis.senses.sense_tagged import find_sets, read_inventory, read_tagged
     from polyseme.analysis.senses.wsd import disambiguate, draw_wsd, first_sense
     from polyseme.embedding.layers import parse_choice
-    from polyseme.plots import save_figure
 
-    check_outputs(json, plot)
+    output.check()
     choice, senses = parse_choice(layer), read_inventory(inventory)
     sets = {name: list(read_tagged(path)) for name, path in find_sets(test).items()}
-    first_sense(sets, senses)  # what is wrong with them is said before hours of work
+    first_sense(sets, senses)  # faults of the test sets are reported before hours of work
     encoder = open_embedder(model, device)
-    training = counted(islice(read_tagged(train), limit))
+    training = with_progress(islice(read_tagged(train), limit))
     result = disambiguate(encoder, training, sets, senses, choice)
-    if json:
-        write_json(json, result)
-    if plot:
-        save_figure(draw_wsd(result), plot)
-    if json != "-":
-        _show(result)
+    output.draw(lambda: draw_wsd(result))
+    output.present(result, lambda: _show(result))
 
 
 def _show(result: WsdResult) -> None:
@@ -74,4 +59,4 @@ def _show(result: WsdResult) -> None:
         f"learned from {result.tagged:,} tagged words; {result.unseen:,} test words had a lemma never seen there"
     )
     if result.unknown:
-        typer.echo(f"{result.unknown:,} more were left out: the inventory does not know their sense keys")
+        typer.echo(f"{result.unknown:,} more were left out: their sense keys are not in the inventory")

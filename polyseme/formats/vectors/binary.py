@@ -13,7 +13,7 @@ import numpy as np
 
 from polyseme.errors import FormatError
 from polyseme.formats.vectors.file import KNOWN, Block, VectorFile, check_finite
-from polyseme.text.corpus import open_bytes, refusing
+from polyseme.text.corpus import explain_read_errors, open_bytes
 
 CHUNK = 1 << 22  # bytes read at a time
 LONGEST_WORD = 1 << 16  # bytes; a file without a space for so long is something else
@@ -21,7 +21,7 @@ LONGEST_WORD = 1 << 16  # bytes; a file without a space for so long is something
 
 def read(file: VectorFile) -> Iterator[Block]:
     """The words and vectors of a binary file."""
-    with refusing(file.path):
+    with explain_read_errors(file.path):
         stream = open_bytes(file.path)
     with stream:
         _read(stream, file, line=True)
@@ -39,7 +39,7 @@ def read(file: VectorFile) -> Iterator[Block]:
 
 
 def _read(stream: io.BufferedReader, file: VectorFile, line: bool = False) -> bytes:
-    with refusing(file.path):
+    with explain_read_errors(file.path):
         return stream.readline() if line else stream.read(CHUNK)
 
 

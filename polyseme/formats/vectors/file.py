@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polyseme.errors import FormatError, InputError
-from polyseme.text.corpus import open_bytes, refusing
+from polyseme.text.corpus import explain_read_errors, open_bytes
 
 GLOVE, WORD2VEC, BINARY, NUMPY = "GloVe text", "word2vec text", "word2vec binary", "NumPy"
 HEAD = 1 << 20  # bytes by which a format is told
@@ -40,7 +40,7 @@ class Block(NamedTuple):
 def first_bytes(path: Path) -> bytes:
     """The beginning of a file, decompressed."""
     try:
-        with refusing(path), open_bytes(path) as stream:
+        with explain_read_errors(path), open_bytes(path) as stream:
             return stream.read(HEAD)
     except InputError as error:
         raise FormatError(str(error)) from error

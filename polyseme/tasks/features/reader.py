@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
+from polyseme.embedding.batching import check_sentences, compute_in_order, window_words, windows
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
 from polyseme.tasks.features.feature_cache import FeatureCache, SentenceFeatures, embedded
 from polyseme.text.tokenizer import tokenize_words
