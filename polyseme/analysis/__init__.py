@@ -1,1 +1,1 @@
-"""What the layers of any embedder know: one instrument a file."""
+"""Instruments that measure what the layers of any embedder know: senses, grammar, geometry, similarity, spelling."""

@@ -1,6 +1,6 @@
-"""What a model shows at first sight: a few words in several sentences, words it never saw, and what it expected.
+"""The examples of ``polyseme demo``: ambiguous words in context, out-of-vocabulary words, and cloze predictions.
 
-The examples are fixed and few, so that a person can judge each; `docs/instruments.md` has the measurements.
+They are fixed and few, so that a person can judge each; `docs/instruments.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polyseme.corpus.neighbours import Neighbours, nearest_uses
 from polyseme.corpus.senses import principal_plane
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.embedding.interfaces import Embedder
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.lm import LanguageModel
 from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
 from polyseme.text.tokenizer import tokenize_words
@@ -50,11 +50,11 @@ UNSEEN = (
 )
 GAP = "He sat on the ___ of the river and watched the boats."
 HOLE = "___"
-_ROOM = (0.4, 0.045)  # width and height of a few words, as shares of a picture
+_TEXT_SIZE = (0.4, 0.045)  # width and height of a few words, as shares of the plot
 
 
 class Compared(NamedTuple):
-    """A use of a word, and another one with their cosine in each layer."""
+    """Two uses of a word, and their cosine similarity in each layer."""
 
     first: Use
     second: Use
@@ -62,7 +62,7 @@ class Compared(NamedTuple):
 
 
 class Relatives(NamedTuple):
-    """A word that no list has, and the known words that are spelt and used alike."""
+    """An out-of-vocabulary word, and its nearest neighbours among known words."""
 
     word: str
     how: str
@@ -71,7 +71,7 @@ class Relatives(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """What a language model expected at a gap: by the words before it, by those after it, and by both."""
+    """Cloze predictions at a gap: from the words before it, from those after it, and from both."""
 
     words: tuple[str, ...]
     place: int
@@ -81,7 +81,7 @@ class Expected:
 
 
 def compare(embedder: Embedder) -> list[Compared]:
-    """The classic words, each in sentences of the same sense and of another."""
+    """Cosine similarity of the classic ambiguous words, in sentences of the same sense and of another."""
     uses = [(_use(word, sentence), _use(word, other)) for word, sentence, others in COMPARED for other in others]
     vectors = embed_uses(embedder, [use for pair in uses for use in pair])
     layers = np.stack([unit(vectors.vectors(layer)) for layer in range(embedder.num_layers)])
@@ -90,27 +90,27 @@ def compare(embedder: Embedder) -> list[Compared]:
 
 
 def nearest_in_bundle(embedder: Embedder, top: int = 1) -> list[Neighbours]:
-    """For words of several senses, the uses most like one, among the sentences that ship; by the top layer."""
+    """Nearest neighbours of ambiguous words in context, among the bundled sentences, by the top layer."""
     sentences = bundled_sentences()
     among = {word: embed_uses(embedder, find_uses(sentences, word), "top") for word, _ in ASKED}
     return [nearest_uses(embedder, _use(word, text), among[word], "top", top) for word, text in ASKED]
 
 
 def relatives(embedder: Embedder, among: Sequence[str], top: int = 4) -> list[Relatives]:
-    """Words that were made up or misspelt, and the nearest of the known words, all without context."""
+    """Nearest known words of made-up and misspelt words, all without context, by layer 0."""
     words = [word for word, _ in UNSEEN]
-    pool, asked = (embed_isolated(embedder, which, [0])[0] for which in (among, words))
-    readable = known_mask(embedder, words, [asked])
-    cosines = unit(asked) @ unit(pool).T
+    pool, queries = (embed_isolated(embedder, which, [0])[0] for which in (among, words))
+    readable = known_mask(embedder, words, [queries])
+    cosines = unit(queries) @ unit(pool).T
     found = []
-    for (word, how), row, there in zip(UNSEEN, cosines, readable, strict=True):
-        best = np.argsort(-row, kind="stable")[:top].tolist() if there else []
+    for (word, how), row, known in zip(UNSEEN, cosines, readable, strict=True):
+        best = np.argsort(-row, kind="stable")[:top].tolist() if known else []
         found.append(Relatives(word, how, tuple((among[int(place)], float(row[place])) for place in best)))
     return found
 
 
 def expect(model: LanguageModel, top: int = 6) -> Expected:
-    """What was expected at the gap."""
+    """Predict the word at the gap of the example sentence, in both directions and together."""
     (words,) = tokenize_words(GAP)
     place = words.index(HOLE)
     return Expected(
@@ -123,7 +123,7 @@ def expect(model: LanguageModel, top: int = 6) -> Expected:
 
 
 def draw_uses(embedder: Embedder) -> Figure:
-    """Uses of three words, each in the plane in which they differ most; the colours are a person's, not the model's."""
+    """Plot uses of three words on their first two principal components, coloured by hand-labelled sense."""
     labelled = labelled_uses()
     figure = new_figure(13.5, 5)
     for axes, (word, senses) in zip(figure.subplots(1, len(labelled)), labelled.items(), strict=True):
@@ -132,7 +132,7 @@ def draw_uses(embedder: Embedder) -> Figure:
         axes.set_xticks([])
         axes.set_yticks([])
         axes.legend(fontsize=9, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(senses), **LEGEND)
-    figure.suptitle(f"{embedder.name}, top layer: a point for each sentence, a colour for each sense", fontsize=12)
+    figure.suptitle(f"{embedder.name}, top layer: each point is a sentence, each colour a sense", fontsize=12)
     return figure
 
 
@@ -143,28 +143,28 @@ def _draw_word(axes: Axes, embedder: Embedder, senses: dict[str, list[Use]]) -> 
     for colour, (sense, group) in zip(COLOURS, senses.items(), strict=False):
         axes.scatter(*points[first : first + len(group)].T, s=40, alpha=0.85, linewidths=0, color=colour, label=sense)
         first += len(group)
-    for number in _apart(points / np.maximum(np.ptp(points, axis=0), 1e-9)):
+    for number in _without_overlap(points / np.maximum(np.ptp(points, axis=0), 1e-9)):
         where = {"textcoords": "offset points", "ha": "center", "fontsize": 7, "color": "#555555"}
-        axes.annotate(_around(uses[number]), points[number], (0, 6), **where)
+        axes.annotate(_snippet(uses[number]), points[number], (0, 6), **where)
     axes.margins(0.24, 0.1)
 
 
-def _apart(points: np.ndarray) -> list[int]:
-    """Points of a unit square that have room for a few words above them, one taken after the other."""
+def _without_overlap(points: np.ndarray) -> list[int]:
+    """Points of a unit square whose labels do not overlap, chosen greedily."""
     taken: list[int] = []
     for number, point in enumerate(points):
-        if not any((np.abs(points[other] - point) < _ROOM).all() for other in taken):
+        if not any((np.abs(points[other] - point) < _TEXT_SIZE).all() for other in taken):
             taken.append(number)
     return taken
 
 
-def _around(use: Use) -> str:
-    """A few words that tell the use."""
+def _snippet(use: Use) -> str:
+    """The words around a use, as its label in the plot."""
     return " ".join(use.words[max(0, use.place - 2) : use.place + 4]).removesuffix(" .")
 
 
 def labelled_uses() -> dict[str, dict[str, list[Use]]]:
-    """Uses of words with several senses, by word and by sense as a person tells them apart."""
+    """Hand-labelled uses of ambiguous words, by word and by sense."""
     found: dict[str, dict[str, list[Use]]] = {}
     text = (files("polyseme.analysis") / "demo_uses.txt").read_text("utf-8")
     for word, sense, sentence in (line.split("\t") for line in text.splitlines()):

@@ -46,7 +46,6 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=int(limits.drain_seconds),
         )
         super().__init__(config)
-        self._stopping = False
 
     def serve_until_stopped(self, announce: Callable[[str], object]) -> None:
         """Open the socket, announce its address, and serve until a signal comes."""
@@ -65,24 +64,21 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start to drain; at a second signal, exit at once."""
-        if self._stopping:
-            self.should_exit = self.force_exit = True
-        self._stopping = True
+        self.force_exit = self.service.draining
+        self.should_exit = self.service.draining = True
 
-    async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second: drain once a signal has come."""
-        if self._stopping and not self.service.draining:
-            await self.drain()
-        return await super().on_tick(counter)
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Drain if a signal has come, then let uvicorn close."""
+        if self.service.draining:
+            await self._drain()
+        await super().shutdown(sockets)
 
-    async def drain(self) -> None:
-        """Answer the accepted requests, refuse new ones, then let uvicorn close."""
-        self.service.draining = True
+    async def _drain(self) -> None:
+        """Answer the accepted requests while new ones are refused, until none has come for a moment."""
         end, quiet = monotonic() + self.service.limits.drain_seconds, 0.0
         while monotonic() < end and quiet < _QUIET and not self.force_exit:
             await asyncio.sleep(0.05)
             quiet = 0.0 if self.service.admission.words else quiet + 0.05
-        self.should_exit = True
 
 
 class JsonLines(logging.Formatter):

@@ -109,7 +109,7 @@ def test_sets_of_one_name_are_told_apart(call, tmp_path):
         (["geometry", TINY, "empty.txt"], "no sentence of the text has two words"),
         (["probe", TINY, "--train", "a.conllu", "--test", "other.conllu"], "no label of the test is in training"),
         (["wic", TINY, "--train", "nowhere.data.txt", "--test", "a.data.txt"], "nowhere.data.txt: no such file"),
-        (["wic", TINY, "--train", "empty.txt", "--test", "a.data.txt"], "empty.txt: is empty"),
+        (["wic", TINY, "--train", "empty.txt", "--test", "a.data.txt"], "empty.txt is empty"),
         (["geometry", TINY, "text.txt", "--uses", "2"], "uses must be at least min_uses"),
         (
             ["wic", TINY, "--train", "a.data.txt", "--test", "short.data.txt"],
@@ -122,7 +122,7 @@ def test_sets_of_one_name_are_told_apart(call, tmp_path):
         (["similarity", TINY, "bare.txt"], "expected two words and a number"),
         (["similarity", TINY, "empty.txt"], "is empty"),
         (["analogy", TINY, "text.txt"], "line 1: expected four words"),
-        (["analogy", TINY, RELATIONS, "--candidates", "empty.txt"], "empty.txt: holds no words"),
+        (["analogy", TINY, RELATIONS, "--candidates", "empty.txt"], "empty.txt has no words"),
         (["similarity", "nowhere", "pairs.txt"], "nowhere does not exist"),
         (["similarity", TINY, "pairs.txt", "--json", "no/r.json"], "no/r.json cannot be written"),
         (["similarity", TINY, "pairs.txt", "--json", "."], ". cannot be written: it is a folder"),

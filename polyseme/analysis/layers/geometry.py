@@ -1,16 +1,16 @@
-"""How contextual a layer's vectors are, after Ethayarajh (2019).
+"""Geometry of contextual vectors: how contextual each layer is, corrected for anisotropy (Ethayarajh 2019).
 
-- *self-similarity*: the mean cosine between a word's uses in different sentences; 1 when context changes nothing.
-- *intra-sentence similarity*: the mean cosine between a sentence's words and their average.
-- *maximum explainable variance*: the share of a word's uses that their first principal component explains, not centred,
-  so that 1 means that one static vector could stand for all of them.
+- *self-similarity*: the mean cosine between a word's uses in different sentences; 1 if context changes nothing.
+- *intra-sentence similarity*: the mean cosine between a sentence's words and their mean.
+- *maximum explainable variance*: the share of the variance of a word's uses that their first principal component
+  explains, not centred: 1 means that one static vector could replace all of them.
 
-Vectors of a layer may all point one way, and then any two are alike. So each measure is corrected by what random words
-give: the mean cosine of words from different sentences, and the variance that is explained for as many random words as
-the word has uses. (The paper takes one group of 1,000 for all words; few vectors are explained better than many, so
-that would flatter rare words.)
+Vectors of a layer may all point the same way (anisotropy), and then any two are similar. So a baseline of random words
+is subtracted from each measure: the mean cosine of words from different sentences, and the variance explained for as
+many random words as the word has uses. (The paper takes one group of 1,000 for all words; few vectors are explained
+better than many, so that would flatter rare words.)
 
-A text of any length is read once; so many of its sentences are chosen by lot and embedded.
+A text of any length is read once; a random sample of its sentences is embedded.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import numpy as np
 
 from polyseme.analysis.layer_vectors import layer_choices, layer_dim, layer_name, temporary_array
 from polyseme.corpus.uses import check_vectors
+from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeometrySettings:
-    """What is looked at.
+    """Settings of the geometry measurement: what is sampled from the text.
 
     Attributes:
-        layers: Which; ``all`` is each by itself.
-        sentences: At most so many, by lot.
-        words: At most so many distinct words, by lot.
-        uses: At most so many of each word, in different sentences, by lot.
-        min_uses: Words with fewer are left out.
-        random_words: So many for the correction, each from another sentence.
-        seed: Of every lot.
+        layers: Which layers; ``all`` is each separately.
+        sentences: Maximum number of sentences, sampled at random.
+        words: Maximum number of distinct words, sampled at random.
+        uses: Maximum number of uses of each word, in different sentences, sampled at random.
+        min_uses: Words with fewer uses are left out.
+        random_words: Number of random words for the baseline, each from another sentence.
+        seed: Seed of the random number generator.
     """
 
     layers: LayerChoice = "all"
@@ -67,7 +67,7 @@ class GeometrySettings:
 
 @dataclass(frozen=True)
 class CorrectedMeasure:
-    """A mean, what random words give, and the difference."""
+    """A mean over words, the baseline from random words, and their difference: corrected for anisotropy."""
 
     raw: float
     baseline: float
@@ -76,7 +76,7 @@ class CorrectedMeasure:
 
 @dataclass(frozen=True)
 class LayerGeometry:
-    """One layer."""
+    """The three measures of contextuality for one layer."""
 
     layer: int | str
     self_similarity: CorrectedMeasure
@@ -86,7 +86,7 @@ class LayerGeometry:
 
 @dataclass(frozen=True)
 class WordGeometry:
-    """One word: its self-similarity in each layer, not corrected; NaN where the model has no vector for it."""
+    """The self-similarity of one word in each layer, not corrected; NaN if the model has no vector for it."""
 
     word: str
     uses: int
@@ -99,11 +99,11 @@ class GeometryResult:
 
     Attributes:
         model: The model's name.
-        sentences: That were embedded.
-        uses: Of all words together.
-        seed: Of every lot.
-        layers: A row each.
-        words: Those that were looked at, from the most contextual in the last row to the least.
+        sentences: Number of embedded sentences.
+        uses: Number of uses of all words together.
+        seed: Seed of the random samples.
+        layers: One row per layer.
+        words: The sampled words, from the most contextual in the last layer to the least.
     """
 
     model: str
@@ -117,15 +117,15 @@ class GeometryResult:
 def geometry(
     embedder: Embedder, sentences: Iterable[Sequence[str]], settings: GeometrySettings | None = None
 ) -> GeometryResult:
-    """CorrectedMeasure each layer on a text."""
+    """Measure self-similarity, intra-sentence similarity and explainable variance of each layer on a text."""
     settings = settings or GeometrySettings()
     choices = layer_choices(settings.layers, embedder.num_layers)
-    lot = np.random.default_rng(settings.seed)
-    kept = _some_sentences(sentences, settings.sentences, lot)
-    uses = _some_uses(kept, settings, lot)
-    others = [(number, int(lot.integers(len(kept[number])))) for number in lot.permutation(len(kept))]
-    others = others[: settings.random_words]
-    places = [place for each in uses.values() for place in each] + others
+    rng = np.random.default_rng(settings.seed)
+    kept = _sample_sentences(sentences, settings.sentences, rng)
+    uses = _sample_uses(kept, settings, rng)
+    random_words = [(number, int(rng.integers(len(kept[number])))) for number in rng.permutation(len(kept))]
+    random_words = random_words[: settings.random_words]
+    places = [place for each in uses.values() for place in each] + random_words
     arrays, intra = _embed(embedder, kept, places, choices)
     rows, words = zip(*(_measure(array, uses, np.random.default_rng(settings.seed)) for array in arrays), strict=True)
     layers = tuple(
@@ -134,14 +134,15 @@ def geometry(
     )
     found = [WordGeometry(word, len(uses[word]), tuple(each)) for word, *each in zip(uses, *words, strict=True)]
     order = sorted(found, key=lambda each: (np.isnan(each.self_similarity[-1]), each.self_similarity[-1], each.word))
-    return GeometryResult(embedder.name, len(kept), len(places) - len(others), settings.seed, layers, tuple(order))
+    total = sum(map(len, uses.values()))
+    return GeometryResult(embedder.name, len(kept), total, settings.seed, layers, tuple(order))
 
 
-Place = tuple[int, int]  # the number of a sentence, and of a word in it
+Place = tuple[int, int]  # number of the sentence, place of the word in it
 
 
-def _some_sentences(sentences: Iterable[Sequence[str]], limit: int, lot: np.random.Generator) -> list[list[str]]:
-    """Different sentences with two words or more, each as likely as any other."""
+def _sample_sentences(sentences: Iterable[Sequence[str]], limit: int, rng: np.random.Generator) -> list[list[str]]:
+    """Reservoir sampling of sentences with two words or more; duplicates are dropped."""
     kept: list[list[str]] = []
     seen = 0
     for words in check_sentences(sentences):
@@ -150,38 +151,35 @@ def _some_sentences(sentences: Iterable[Sequence[str]], limit: int, lot: np.rand
         seen += 1
         if len(kept) < limit:
             kept.append(words)
-        elif (place := int(lot.integers(seen))) < limit:
+        elif (place := int(rng.integers(seen))) < limit:
             kept[place] = words
     if not kept:
-        raise InputError("no sentence of the text has two words or more; words are apart by spaces, or say --raw")
+        raise InputError("no sentence of the text has two words or more; separate words by spaces, or use --raw")
     return list({tuple(words): words for words in kept}.values())
 
 
-def _some_uses(
-    sentences: Sequence[Sequence[str]], settings: GeometrySettings, lot: np.random.Generator
+def _sample_uses(
+    sentences: Sequence[Sequence[str]], settings: GeometrySettings, rng: np.random.Generator
 ) -> dict[str, list[Place]]:
-    """Places of some words, by lot, each in sentences that differ."""
+    """A random sample of words, and of the uses of each, in different sentences."""
     places: defaultdict[str, list[Place]] = defaultdict(list)
     for number, words in enumerate(sentences):
         for word, place in {word: place for place, word in reversed(list(enumerate(words)))}.items():
             places[word].append((number, place))
-    often = sorted(word for word, found in places.items() if len(found) >= settings.min_uses)
-    if not often:
+    frequent = sorted(word for word, found in places.items() if len(found) >= settings.min_uses)
+    if not frequent:
         raise InputError(
-            f"no word stands in {settings.min_uses} of the {len(sentences):,} sentences; give more text, or a smaller "
+            f"no word occurs in {settings.min_uses} of the {len(sentences):,} sentences; give more text, or a smaller "
             "min_uses"
         )
-    chosen = sorted(lot.permutation(len(often))[: settings.words])
-    return {
-        often[word]: [places[often[word]][use] for use in lot.permutation(len(places[often[word]]))[: settings.uses]]
-        for word in chosen
-    }
+    chosen = [frequent[number] for number in sorted(rng.permutation(len(frequent))[: settings.words])]
+    return {word: [places[word][use] for use in rng.permutation(len(places[word]))[: settings.uses]] for word in chosen}
 
 
 def _embed(
     embedder: Embedder, sentences: Sequence[list[str]], places: Sequence[Place], choices: Sequence[LayerChoice]
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """The vectors at some places, in that order, for each choice; and the mean similarity within sentences."""
+    """The vectors at some places, in that order, and the mean intra-sentence similarity, for each layer choice."""
     rows: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for row, (number, place) in enumerate(places):
         rows[number].append((row, place))
@@ -191,41 +189,41 @@ def _embed(
         check_vectors(vectors, sentences[number])
         for array, means, choice in zip(arrays, within, choices, strict=True):
             layer = choose(vectors, choice).astype(np.float32)
-            means.append(_within(layer))
+            means.append(_intra_sentence(layer))
             for row, place in rows[number]:
                 array[row] = layer[place]
     return arrays, np.array([_mean(means) for means in within])
 
 
-def _within(vectors: np.ndarray) -> float:
-    """The mean cosine of words with their average; words without a vector are not counted."""
-    there = vectors[vectors.any(axis=1)]
-    return float((unit(there) @ unit(vectors.mean(axis=0))).mean()) if len(there) > 1 else np.nan
+def _intra_sentence(vectors: np.ndarray) -> float:
+    """Intra-sentence similarity: the mean cosine of words with their mean; words without a vector are not counted."""
+    known = _nonzero(vectors)
+    return float((unit(known) @ unit(vectors.mean(axis=0))).mean()) if len(known) > 1 else np.nan
 
 
 def _measure(
-    vectors: np.ndarray, uses: dict[str, list[Place]], lot: np.random.Generator
+    vectors: np.ndarray, uses: dict[str, list[Place]], rng: np.random.Generator
 ) -> tuple[tuple[CorrectedMeasure, CorrectedMeasure], list[float]]:
-    """Self-similarity and explained variance of all words together, and the former of each."""
+    """Self-similarity and explainable variance over all words, corrected, and the self-similarity of each word."""
     ends = np.cumsum([len(places) for places in uses.values()])
-    others = _there(vectors[ends[-1] :])
-    groups = [_there(group) for group in np.split(vectors[: ends[-1]], ends[:-1])]
-    alike = [_self_similarity(group) for group in groups]
-    explained = [_explained(group) for group in groups]
-    by_chance = [_explained(others[lot.permutation(len(others))[: len(group)]]) for group in groups]
+    others = _nonzero(vectors[ends[-1] :])
+    groups = [_nonzero(group) for group in np.split(vectors[: ends[-1]], ends[:-1])]
+    similarities = [_self_similarity(group) for group in groups]
+    explained = [_explainable(group) for group in groups]
+    by_chance = [_explainable(others[rng.permutation(len(others))[: len(group)]]) for group in groups]
     return (
-        (_corrected(_mean(alike), _self_similarity(others)), _corrected(_mean(explained), _mean(by_chance))),
-        alike,
+        (_corrected(_mean(similarities), _self_similarity(others)), _corrected(_mean(explained), _mean(by_chance))),
+        similarities,
     )
 
 
-def _there(vectors: np.ndarray) -> np.ndarray:
-    """Without those that are all zeros, which say that the model does not know the word."""
+def _nonzero(vectors: np.ndarray) -> np.ndarray:
+    """Without the vectors of zeros, which mean that the model does not know the word."""
     return vectors[vectors.any(axis=1)]
 
 
 def _self_similarity(vectors: np.ndarray) -> float:
-    """The mean cosine of all pairs: of n unit vectors, (‖their sum‖² - n) / n(n - 1)."""
+    """Self-similarity: the mean cosine of all pairs, which for n unit vectors is (‖sum‖² - n) / n(n - 1)."""
     count = len(vectors)
     if count < 2:
         return np.nan
@@ -233,8 +231,8 @@ def _self_similarity(vectors: np.ndarray) -> float:
     return float((total @ total - count) / (count * (count - 1)))
 
 
-def _explained(vectors: np.ndarray) -> float:
-    """The share of the squared lengths along the best single direction."""
+def _explainable(vectors: np.ndarray) -> float:
+    """Maximum explainable variance: the share of the squared lengths along the first principal component."""
     if len(vectors) < 2:
         return np.nan
     products = vectors.astype(np.float64) @ vectors.astype(np.float64).T
@@ -251,21 +249,21 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def draw_geometry(result: GeometryResult) -> Figure:
-    """The three corrected measures by layer, and how alike random words are."""
+    """Plot the three corrected measures by layer, and the anisotropy baseline of random words."""
     figure = new_figure(6.4, 4)
     axes = figure.subplots()
-    places = range(len(result.layers))
+    rows = range(len(result.layers))
     lines = {
         "self-similarity": ([row.self_similarity.corrected for row in result.layers], "o-"),
         "intra-sentence similarity": ([row.intra_sentence.corrected for row in result.layers], "s-"),
         "explainable variance": ([row.explained_variance.corrected for row in result.layers], "^-"),
     }
     for colour, (name, (values, style)) in zip(COLOURS, lines.items(), strict=False):
-        axes.plot(places, values, style, color=colour, label=name)
+        axes.plot(rows, values, style, color=colour, label=name)
     random_words = [row.self_similarity.baseline for row in result.layers]
-    axes.plot(places, random_words, ".:", color=FAINT, label="random words (taken off)")
-    axes.set_xticks(places, [str(row.layer) for row in result.layers])
+    axes.plot(rows, random_words, ".:", color=FAINT, label="random words (subtracted)")
+    axes.set_xticks(rows, [str(row.layer) for row in result.layers])
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     axes.legend(fontsize=9, **LEGEND)
-    tidy(axes, f"{result.model}: how much context changes vectors", "layer", "cosine, or share of variance")
+    tidy(axes, f"{result.model}: how contextual each layer is", "layer", "cosine or share of variance")
     return figure

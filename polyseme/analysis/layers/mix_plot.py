@@ -1,4 +1,4 @@
-"""The layers that a task likes, as a picture."""
+"""Plot of learned layer weights: how much a task takes from each layer (scalar mix)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from polyseme.plots import COLOURS, FAINT, new_figure, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FEW = 12  # bars that have room for their numbers
+FEW = 12  # bars up to which each shows its number
 
 
-def draw_mixes(mixes: Mapping[str, Mix], title: str = "the layers that the task likes") -> Figure:
-    """Bars for the weights s of each mix, by layer, with γ in the legend; a line where all would be alike."""
+def draw_mixes(mixes: Mapping[str, Mix], title: str = "Learned layer weights") -> Figure:
+    """Plot the weights s of each mix as bars by layer, with the scale γ in the legend and a line for equal weights."""
     figure = new_figure(6.4, 4)
     axes = figure.subplots()
     deepest = max(len(mix.weights) for mix in mixes.values())
@@ -27,7 +27,7 @@ def draw_mixes(mixes: Mapping[str, Mix], title: str = "the layers that the task 
         if deepest * len(mixes) <= FEW:
             axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
     for number, layers in enumerate(sorted({len(mix.weights) for mix in mixes.values()})):
-        axes.axhline(1 / layers, color=FAINT, linestyle=":", zorder=0.5, label=None if number else "all layers alike")
+        axes.axhline(1 / layers, color=FAINT, linestyle=":", zorder=0.5, label=None if number else "equal weights")
     axes.set_xticks(range(deepest), [str(layer) for layer in range(deepest)])
     axes.set_ylim(0, 1.15 * max(max(mix.weights) for mix in mixes.values()))
     figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=2)

@@ -1,7 +1,7 @@
-"""Sense-tagged text and the inventory of senses: SemCor, the unified all-words test sets, WordNet's ``index.sense``.
+"""Sense-tagged corpora and the sense inventory: SemCor, the unified all-words test sets, WordNet's ``index.sense``.
 
-A sense has a key as WordNet writes it, ``bank%1:17:01::``: the lemma, a number for the part of speech, and which sense.
-Words that are one unit (``took_place``) are split, since models read words; a tag then covers several of them.
+A sense has WordNet's sense key, ``bank%1:17:01::``: the lemma, a number for the part of speech, and which sense.
+Multiword units (``took_place``) are split, since models read words; a tag then covers several of them.
 """
 
 from __future__ import annotations
@@ -18,35 +18,37 @@ from polyseme.text.corpus import explain_read_errors, open_bytes, open_text
 
 Lemma = tuple[str, str]  # with its part of speech: n, v, a or r
 
-_BY_DIGIT = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5 is an adjective that leans on another
+_BY_DIGIT = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}  # 5 is a satellite adjective
 _BY_NAME = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
-_MARKS = re.compile(r"\((?:a|p|ip)\)")  # where an adjective may stand: left in some keys of SemCor, never in WordNet's
+_MARKS = re.compile(
+    r"\((?:a|p|ip)\)"
+)  # syntactic markers of adjectives: left in some keys of SemCor, never in WordNet's
 
 
 @dataclass(frozen=True)
 class Tag:
-    """A word, or several that are one, with its sense. Several keys: the annotators allow each of them."""
+    """A sense tag: a word or multiword unit with its sense keys, any of which the annotators allow."""
 
     lemma: Lemma
     first: int
-    last: int  # the place after the last of its words
+    last: int  # the place after its last word
     keys: tuple[str, ...]
     name: str = ""
 
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """A sentence and the tags of some of its words."""
+    """A sentence with sense tags on some of its words."""
 
     words: tuple[str, ...]
     tags: tuple[Tag, ...]
 
 
 class Inventory:
-    """All senses there are, and which comes first.
+    """The sense inventory: all senses, and which one WordNet lists first.
 
     Args:
-        ranks: For each key the number of its sense among those of its lemma; 1 is the one WordNet lists first.
+        ranks: For each key the number of the sense among those of its lemma, from 1.
     """
 
     def __init__(self, ranks: Mapping[str, int]) -> None:
@@ -61,7 +63,7 @@ class Inventory:
         return key in self.ranks
 
     def first_sense(self, lemma: Lemma) -> str | None:
-        """The sense that WordNet lists first, by and large the most frequent one."""
+        """The sense that WordNet lists first, usually the most frequent one."""
         return self._first.get(lemma)
 
 
@@ -69,18 +71,18 @@ def lemma_of(key: str) -> Lemma:
     """The lemma and part of speech in a sense key."""
     lemma, _, rest = key.partition("%")
     if not lemma or rest[:1] not in _BY_DIGIT:
-        raise FormatError(f"{key!r} is no sense key; expected one like 'bank%1:17:01::'")
+        raise FormatError(f"{key!r} is not a sense key; expected one like 'bank%1:17:01::'")
     return lemma, _BY_DIGIT[rest[0]]
 
 
 def read_inventory(path: str | Path) -> Inventory:
-    """Read WordNet's ``index.sense``: a key, its synset, its number and its count on each line."""
+    """Read WordNet's ``index.sense``: on each line a sense key, its synset, its number and its count."""
     ranks: dict[str, int] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             fields = line.split()
             if len(fields) != 4 or "%" not in fields[0] or not fields[2].isdigit():
-                raise FormatError(f"{path}: line {number} is no line of WordNet's index.sense: {line!r:.60}")
+                raise FormatError(f"{path}: line {number} is not a line of WordNet's index.sense: {line!r:.60}")
             ranks[fields[0]] = int(fields[2])
     if not ranks:
         raise FormatError(f"{path}: no senses in there; expected WordNet's index.sense")
@@ -88,14 +90,14 @@ def read_inventory(path: str | Path) -> Inventory:
 
 
 def read_tagged(path: str | Path) -> Iterator[TaggedSentence]:
-    """Sentences of a tagged corpus: JSON lines, or ``X.data.xml`` with its keys beside it in ``X.gold.key.txt``."""
+    """Read a sense-tagged corpus: JSON lines, or ``X.data.xml`` with its keys beside it in ``X.gold.key.txt``."""
     return _read_xml(Path(path)) if ".xml" in Path(path).suffixes else _read_lines(Path(path))
 
 
 def find_sets(paths: Iterable[str | Path]) -> dict[str, Path]:
-    """The test sets meant, by name: each ``X.data.xml``, or all below a folder.
+    """Find test sets by name: each ``X.data.xml``, or all below a folder.
 
-    The set ``ALL`` is the others over again, so it is left out where they are.
+    The set ``ALL`` repeats the others, so it is left out where they are present.
     """
     found: dict[str, Path] = {}
     for path in map(Path, paths):
@@ -107,15 +109,15 @@ def find_sets(paths: Iterable[str | Path]) -> dict[str, Path]:
 
 
 def check_gold(sentences: Iterable[TaggedSentence], inventory: Inventory, name: str) -> None:
-    """Refuse a test set with keys that the inventory does not have: nobody could ever answer them."""
+    """Refuse a test set with sense keys that the inventory does not have."""
     keys = [key for sentence in sentences for tag in sentence.tags for key in tag.keys]
     unknown = [key for key in keys if key not in inventory]
     if not keys:
-        raise InputError(f"{name}: there is no tagged word in this set")
+        raise InputError(f"{name}: no word in this set has a sense tag")
     if unknown:
         raise FormatError(
-            f"{name}: {len(unknown):,} of {len(keys):,} sense keys are not in the inventory, as {unknown[0]!r}; "
-            "set and inventory must be of the same version of WordNet"
+            f"{name}: {len(unknown):,} of {len(keys):,} sense keys are not in the inventory, such as {unknown[0]!r}; "
+            "use the same version of WordNet for both"
         )
 
 
@@ -128,16 +130,16 @@ def _read_lines(path: Path) -> Iterator[TaggedSentence]:
                 tokens, tagged = _record(line)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise FormatError(
-                    f"{path}: line {number} is no tagged sentence: {line!r:.60}; expected JSON "
+                    f"{path}: line {number} is not a tagged sentence: {line!r:.60}; expected JSON "
                     'like {"tokens": ["He", "sat"], "senses": [{"i": 1, "key": "sit%2:35:00::"}]}'
                 ) from error
-            words, starts = _split(tokens)
+            words, starts = _split_units(tokens)
             tags = [_tag(path, number, starts, *fields) for fields in tagged]
             yield TaggedSentence(tuple(words), tuple(tags))
 
 
 def _record(line: str) -> tuple[list[str], list[tuple[int, int, str]]]:
-    """The tokens of a line, and its tags: the first token, how many, and the key."""
+    """The tokens of a line, and its tags: first token, number of tokens, sense key."""
     record = json.loads(line)
     if not isinstance(record["tokens"], list):
         raise TypeError("tokens are a list")
@@ -148,7 +150,7 @@ def _record(line: str) -> tuple[list[str], list[tuple[int, int, str]]]:
 def _tag(path: Path, line: int, starts: list[int], token: int, count: int, joined: str) -> Tag:
     if not 0 <= token < token + count < len(starts):
         raise FormatError(f"{path}: line {line} has a tag for token {token}, but {len(starts) - 1} tokens")
-    keys = _separate(joined)
+    keys = _split_keys(joined)
     try:
         lemma = lemma_of(keys[0])
     except FormatError as error:
@@ -156,8 +158,8 @@ def _tag(path: Path, line: int, starts: list[int], token: int, count: int, joine
     return Tag(lemma, starts[token], starts[token + count], keys)
 
 
-def _separate(joined: str) -> tuple[str, ...]:
-    """The keys of one tag: SemCor writes two as ``year%1:28:02::;1:28:01::``."""
+def _split_keys(joined: str) -> tuple[str, ...]:
+    """The sense keys of one tag: SemCor writes two as ``year%1:28:02::;1:28:01::``."""
     first, *others = joined.split(";")
     lemma = first.partition("%")[0]
     keys = [first, *(other if "%" in other else f"{lemma}%{other}" for other in others)]
@@ -173,12 +175,12 @@ def _read_xml(path: Path) -> Iterator[TaggedSentence]:
                     yield _sentence(path, element, gold)
                     element.clear()
         except ElementTree.ParseError as error:
-            raise FormatError(f"{path}: not the XML of a tagged corpus: {error}") from error
+            raise FormatError(f"{path}: not the XML of a sense-tagged corpus: {error}") from error
 
 
 def _sentence(path: Path, element: ElementTree.Element, gold: Mapping[str, tuple[str, ...]]) -> TaggedSentence:
     tokens = list(element)
-    words, starts = _split([token.text or "" for token in tokens])
+    words, starts = _split_units([token.text or "" for token in tokens])
     tags = []
     for number, token in enumerate(tokens):
         if token.tag != "instance":
@@ -204,8 +206,8 @@ def _gold_path(path: Path) -> Path:
     return path.with_name(f"{path.name.split('.')[0]}.gold.key.txt")
 
 
-def _split(tokens: list[str]) -> tuple[list[str], list[int]]:
-    """The words of tokens, units cut at ``_`` and spaces, and where each token starts, the end of all being last."""
+def _split_units(tokens: list[str]) -> tuple[list[str], list[int]]:
+    """Split multiword units at ``_`` and spaces: all words, and the place where each token starts, then the end."""
     words: list[str] = []
     starts = [0]
     for token in tokens:

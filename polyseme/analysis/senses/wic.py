@@ -1,7 +1,7 @@
-"""Word in context: does a word mean the same in two sentences?
+"""Word in context (WiC): does a word mean the same in two sentences?
 
-The cosine of its two vectors says yes above a threshold, which is the one that does best in training. The sets of
-Pilehvar and Camacho-Collados (2019) are two files, ``X.data.txt`` and ``X.gold.txt``, with a line for each pair.
+Yes if the cosine similarity of its two vectors is above a threshold, the one with the best accuracy in training. The
+sets of Pilehvar and Camacho-Collados (2019) are two files, ``X.data.txt`` and ``X.gold.txt``, one line per pair.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from polyseme.analysis.layer_vectors import layer_choices, layer_name
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.text.corpus import open_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NORMAL = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
+_Z = 1.959964  # standard deviations that hold 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
 class WicPair:
-    """A word in two sentences, its place in each counted from 0, and whether it means the same."""
+    """A WiC pair: a word in two sentences, its place in each from 0, and whether it means the same."""
 
     word: str
     first: tuple[str, ...]
@@ -42,7 +42,7 @@ class WicPair:
 
 @dataclass(frozen=True)
 class LayerWic:
-    """One layer: the threshold, shares of right answers, and Wilson's 95 % interval of the one on the test."""
+    """WiC accuracy of one layer, in training and on the test, with the threshold and the 95 % Wilson interval."""
 
     layer: int | str
     threshold: float
@@ -54,14 +54,14 @@ class LayerWic:
 
 @dataclass(frozen=True)
 class WicResult:
-    """What a model knows about senses in context.
+    """WiC accuracy of a model, layer by layer.
 
     Attributes:
         model: The model's name.
-        train: Pairs that the thresholds were tuned on.
-        test: Pairs that were measured on.
-        chance: Accuracy of the answer that is right more often.
-        layers: A row each.
+        train: Number of pairs that the thresholds were tuned on.
+        test: Number of test pairs.
+        chance: Accuracy of the more frequent answer.
+        layers: One row per layer.
     """
 
     model: str
@@ -72,13 +72,13 @@ class WicResult:
 
 
 def read_wic(data: str | Path, gold: str | Path | None = None) -> list[WicPair]:
-    """The pairs of a set; unless told otherwise, its answers are beside it, under its name with gold for data."""
+    """Read the pairs of a WiC set; by default the answers are beside it, with ``gold`` for ``data`` in the name."""
     data = Path(data)
     with open_text(data) as lines:
         pairs = [_pair(line, f"{data}, line {number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if not pairs:
-        raise InputError(f"{data}: is empty; expected a pair of sentences a line")
-    answers = _answers(Path(gold) if gold else _beside(data))
+        raise InputError(f"{data} is empty; expected one pair of sentences a line")
+    answers = _answers(Path(gold) if gold else _gold_file(data))
     if len(pairs) != len(answers):
         raise FormatError(f"{data} has {len(pairs):,} pairs, but its gold file has {len(answers):,} answers")
     return [WicPair(*pair, same) for pair, same in zip(pairs, answers, strict=True)]
@@ -87,49 +87,49 @@ def read_wic(data: str | Path, gold: str | Path | None = None) -> list[WicPair]:
 def wic(
     embedder: Embedder, train: Sequence[WicPair], test: Sequence[WicPair], layers: LayerChoice = "all"
 ) -> WicResult:
-    """Tune a threshold for each layer in training, and measure it on the test."""
+    """Tune a cosine threshold for each layer in training, and measure its accuracy on the test."""
     for pairs, which in ((train, "training"), (test, "test")):
         if not pairs:
-            raise InputError(f"the {which} set is empty: it has no pairs")
+            raise InputError(f"the {which} set has no pairs; give at least one")
     choices = layer_choices(layers, embedder.num_layers)
-    known, asked = _cosines(embedder, train, choices), _cosines(embedder, test, choices)
+    tuning, testing = _cosines(embedder, train, choices), _cosines(embedder, test, choices)
     truth, right = (np.array([pair.same for pair in pairs]) for pairs in (train, test))
     rows = [
-        _layer(layer_name(choice), (known[number], truth), (asked[number], right))
+        _layer(layer_name(choice), (tuning[number], truth), (testing[number], right))
         for number, choice in enumerate(choices)
     ]
     return WicResult(embedder.name, len(train), len(test), float(max(right.mean(), 1 - right.mean())), tuple(rows))
 
 
 def draw_wic(result: WicResult) -> Figure:
-    """Accuracy by layer with its interval, above chance."""
+    """Plot WiC accuracy by layer with its confidence interval, and chance."""
     figure = new_figure(6.4, 4)
     axes = figure.subplots()
     places = range(len(result.layers))
     spread = [[100 * (row.accuracy - row.low), 100 * (row.high - row.accuracy)] for row in result.layers]
     values = [100 * row.accuracy for row in result.layers]
     axes.errorbar(
-        places, values, yerr=np.array(spread).T, fmt="o-", color=COLOURS[0], capsize=3, label="with its 95 % interval"
+        places, values, yerr=np.array(spread).T, fmt="o-", color=COLOURS[0], capsize=3, label="with 95 % interval"
     )
     axes.axhline(100 * result.chance, color=FAINT, linestyle="--", label="chance")
     axes.set_xticks(places, [str(row.layer) for row in result.layers])
     axes.legend(fontsize=9, **LEGEND)
-    tidy(axes, f"{result.model}: word in context", "layer", "accuracy, %")
+    tidy(axes, f"{result.model}: word in context", "layer", "accuracy (%)")
     return figure
 
 
 def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927), which stays within 0 and 1 and holds for small counts."""
-    share, square = right / count, _NORMAL**2
+    """The 95 % Wilson score interval of a proportion, within 0 and 1, valid for small counts too."""
+    share, square = right / count, _Z**2
     middle = (share + square / (2 * count)) / (1 + square / count)
-    half = _NORMAL / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    half = _Z / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def best_threshold(cosines: np.ndarray, same: np.ndarray) -> tuple[float, float]:
-    """The threshold with the most right answers, and their share; of several, the one nearest the middle cosine.
+    """The threshold with the best accuracy, and that accuracy; ties go to the one nearest the median cosine.
 
-    A pair means the same when its cosine is above. Thresholds are tried half-way between neighbouring cosines, and
+    A pair means the same if its cosine is above. Thresholds are tried half-way between neighbouring cosines, and
     beyond either end.
     """
     values = np.unique(cosines)
@@ -148,7 +148,7 @@ def _layer(name: int | str, train: tuple[np.ndarray, np.ndarray], test: tuple[np
 
 
 def _cosines(embedder: Embedder, pairs: Sequence[WicPair], choices: Sequence[LayerChoice]) -> np.ndarray:
-    """For each choice and pair, the cosine of the word's two vectors, rounded so that equal vectors have just 1."""
+    """The cosine of the word's two vectors, for each layer choice and pair, rounded so that equal vectors have 1."""
     cosines = np.empty((len(choices), len(pairs)))
     vectors = embedder.embed(sentence for pair in pairs for sentence in (pair.first, pair.second))
     for number, pair in enumerate(pairs):
@@ -164,9 +164,11 @@ def _two(vectors: Iterator[np.ndarray], pair: WicPair) -> tuple[np.ndarray, np.n
     return check_vectors(next(vectors), pair.first), check_vectors(next(vectors), pair.second)
 
 
-def _beside(data: Path) -> Path:
+def _gold_file(data: Path) -> Path:
     if "data" not in data.name:
-        raise InputError(f"{data}: the answers are looked for under the same name with gold for data; name the file so")
+        raise InputError(
+            f"{data} has no 'data' in its name, so its answers are not found; name the files X.data.txt and X.gold.txt"
+        )
     return data.with_name("gold".join(data.name.rsplit("data", 1)))
 
 
@@ -177,7 +179,7 @@ def _answers(path: Path) -> list[bool]:
 
 def _answer(text: str, place: str) -> bool:
     if text not in ("T", "F"):
-        raise FormatError(f"{place}: an answer is T or F, not {text!r:.40}")
+        raise FormatError(f"{place}: expected T or F, got {text!r:.40}")
     return text == "T"
 
 
@@ -185,7 +187,7 @@ def _pair(line: str, place: str) -> tuple[str, tuple[str, ...], tuple[str, ...],
     columns = line.split("\t")
     if len(columns) != 5:
         raise FormatError(
-            f"{place}: has {len(columns)} columns; expected 5, apart by tabs: word, N or V, places like 2-5, and two "
+            f"{place}: has {len(columns)} columns; expected 5, separated by tabs: word, N or V, places like 2-5, two "
             "sentences"
         )
     word, _, numbers, *texts = columns
@@ -193,7 +195,7 @@ def _pair(line: str, place: str) -> tuple[str, tuple[str, ...], tuple[str, ...],
     try:
         one, other = (int(number) for number in numbers.split("-"))
     except ValueError:
-        raise FormatError(f"{place}: places are two numbers from 0, like 2-5, not {numbers!r:.40}") from None
+        raise FormatError(f"{place}: expected two places, numbers from 0, like 2-5; got {numbers!r:.40}") from None
     for at, words, which in ((one, first, "first"), (other, second, "second")):
         if not 0 <= at < len(words):
             raise FormatError(

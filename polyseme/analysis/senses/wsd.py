@@ -1,8 +1,8 @@
-"""Word-sense disambiguation by nearest neighbour, as context2vec and ELMo were measured.
+"""Word-sense disambiguation (WSD) by nearest neighbour, the protocol of context2vec and ELMo.
 
-The vectors of each sense in a tagged corpus are averaged. A test word takes the sense whose average is nearest by
-cosine, among the senses of its lemma and part of speech that were seen; a lemma never seen takes WordNet's first sense.
-The tagged corpus is embedded once, for all layers.
+The vectors of each sense in a tagged corpus are averaged. A test word gets the sense whose mean vector is nearest by
+cosine, among the senses of its lemma and part of speech in training; an unseen lemma gets WordNet's first sense. The
+tagged corpus is embedded once, for all layers.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from polyseme.analysis.senses.sense_tagged import Inventory, Lemma, Tag, TaggedS
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALL = "ALL"
-DEVELOPMENT = "semeval2007"  # the set on which systems of the unified framework are tuned
+DEVELOPMENT = "semeval2007"  # the development set of the unified framework
 
 Sets = Mapping[str, Sequence[TaggedSentence]]
-Answers = Sequence[str | None]  # a sense key for each tagged word of a set, in order; None where there is none to give
+Answers = Sequence[str | None]  # a sense key for each tagged word of a set, in order; None if unanswered
 
 
 @dataclass(frozen=True)
 class WsdScore:
-    """How many of a set's instances were answered rightly: with any of the keys that its annotators allow."""
+    """F1 on one test set; an answer is correct if it is any of the sense keys that the annotators allow."""
 
     name: str
     instances: int
     answered: int
     correct: int
-    f1: float  # of precision and recall; the same as either when everything is answered
+    f1: float  # equals precision and recall if everything is answered
 
     @classmethod
     def of(cls, name: str, instances: int, answered: int, correct: int) -> WsdScore:
-        """With what follows from the counts."""
+        """Compute the F1 score from the counts."""
         return cls(name, instances, answered, correct, 2 * correct / max(1, answered + instances))
 
 
 @dataclass(frozen=True)
 class WsdMethod:
-    """One way to answer, and its score on each set; ALL is all their instances together."""
+    """A method (a baseline or a layer) with its score on each test set; ALL is all instances together."""
 
     name: str
     layer: LayerChoice | None
@@ -59,13 +59,13 @@ class WsdMethod:
 
 @dataclass(frozen=True)
 class WsdResult:
-    """What a model knows about senses, layer by layer.
+    """WSD scores of a model, layer by layer, with the baselines.
 
     Attributes:
-        model: Its name.
-        tagged: Tagged words in training whose keys the inventory knows.
-        unknown: Tagged words in training that were left out, since the inventory does not know any of their keys.
-        unseen: Test instances whose lemma was never seen in training and fell back to the first sense.
+        model: The model's name.
+        tagged: Number of tagged words in training whose keys the inventory has.
+        unknown: Number of tagged words in training that were skipped: the inventory has none of their keys.
+        unseen: Number of test instances whose lemma training does not have, which get the first sense.
         methods: First sense, most frequent sense, then each layer.
     """
 
@@ -83,7 +83,7 @@ def disambiguate(
     inventory: Inventory,
     layer: LayerChoice = "all",
 ) -> WsdResult:
-    """Learn senses from a tagged corpus, then answer test sets by the vectors of each layer, or of one."""
+    """Average the vectors of each sense in a tagged corpus, then disambiguate test sets with each layer, or one."""
     baseline = first_sense(sets, inventory)
     tags = _tags(sets)
     senses = SenseVectors({tag.lemma for tag in tags})
@@ -107,7 +107,7 @@ def disambiguate(
 
 
 def draw_wsd(result: WsdResult) -> Figure:
-    """F1 on all sets together for each layer, over what answering without vectors gives."""
+    """Plot F1 on all sets together by layer, with the baselines that use no vectors."""
     figure = new_figure(6.5, 4)
     axes = figure.subplots()
     total = next((n for n, score in enumerate(result.methods[0].scores) if score.name == ALL), 0)
@@ -116,13 +116,13 @@ def draw_wsd(result: WsdResult) -> Figure:
     axes.plot(layers, f1[2:], marker="o", color=COLOURS[0], label=result.model)
     for height, method, line in zip(f1[:2], result.methods[:2], ("--", ":"), strict=True):
         axes.axhline(height, color=FAINT, linestyle=line, label=method.name)
-    tidy(axes, f"word senses by nearest neighbour, {result.methods[0].scores[total].name}", "layer", "F1")
+    tidy(axes, f"Word-sense disambiguation ({result.methods[0].scores[total].name})", "layer", "F1 (%)")
     axes.legend(**LEGEND)
     return figure
 
 
 def first_sense(sets: Sets, inventory: Inventory) -> WsdMethod:
-    """What the back-off alone gives: every word in the sense that WordNet lists first."""
+    """The first-sense baseline: every word gets the sense that WordNet lists first."""
     if not sets:
         raise ConfigError("there is no test set; give at least one")
     for name, sentences in sets.items():
@@ -132,10 +132,10 @@ def first_sense(sets: Sets, inventory: Inventory) -> WsdMethod:
 
 
 class SenseVectors:
-    """The average vector of each sense, at every layer.
+    """The mean vector of each sense in each layer, and the nearest sense of a vector.
 
     Args:
-        lemmas: The lemmas to keep; all of them where nothing is said.
+        lemmas: The lemmas to keep; by default all of them.
     """
 
     def __init__(self, lemmas: Container[Lemma] | None = None) -> None:
@@ -151,7 +151,7 @@ class SenseVectors:
         inventory: Inventory,
         layer: LayerChoice = "all",
     ) -> None:
-        """Take all the senses of a tagged corpus, which is streamed; only sentences that matter are embedded."""
+        """Add the senses of a tagged corpus, which is streamed; only sentences with relevant tags are embedded."""
         for tag, vectors in embed_tags(embedder, self._relevant(sentences, inventory), layer):
             for key in tag.keys:
                 self.counts[tag.lemma][key] += 1
@@ -160,29 +160,29 @@ class SenseVectors:
                 else:
                     self._sums[key] = vectors.astype(np.float32)
         if not self.tagged:
-            raise InputError("there is no tagged word to learn from; the training corpus is empty, or has no tags")
+            raise InputError("the training corpus has no sense tags; give sense-tagged text, such as SemCor")
 
     def nearest(self, lemma: Lemma, vectors: np.ndarray) -> list[str]:
-        """For each of (layers, dim) the sense nearest to it; nothing where the lemma was never seen.
+        """The nearest sense by cosine in each layer (layers, dim); nothing if the lemma is unseen.
 
-        Of senses equally near, as all are for a word whose vector knows no context, the more frequent one.
+        Ties, such as all senses of a word whose vector does not depend on context, go to the more frequent sense.
         """
         keys = [key for key, _ in self.counts[lemma].most_common()]
         if not keys:
             return []
-        averages = np.stack([self._sums[key] for key in keys])  # a sum points where its average does
-        cosines = np.einsum("sld,ld->ls", unit(averages), unit(vectors))
+        sums = np.stack([self._sums[key] for key in keys])  # a sum has the direction of the mean
+        cosines = np.einsum("sld,ld->ls", unit(sums), unit(vectors))
         return [keys[best] for best in cosines.round(5).argmax(axis=1)]
 
     def most_frequent(self, lemma: Lemma, inventory: Inventory) -> str | None:
-        """Of senses seen equally often the first of WordNet's, which is also the answer where none was seen."""
+        """The most frequent sense of a lemma in training; ties and unseen lemmas go by WordNet's order."""
         counts = self.counts[lemma]
         if not counts:
             return inventory.first_sense(lemma)
         return max(counts, key=lambda key: (counts[key], -inventory.ranks[key]))
 
     def _relevant(self, sentences: Iterable[TaggedSentence], inventory: Inventory) -> Iterator[TaggedSentence]:
-        """Sentences with only those tags that are asked for and whose senses exist."""
+        """Sentences with only those tags whose lemma is needed and whose sense keys the inventory has."""
         for sentence in sentences:
             tags = []
             for tag in sentence.tags:
@@ -194,15 +194,15 @@ class SenseVectors:
                 yield TaggedSentence(sentence.words, tuple(tags))
         if self.unknown > self.tagged:
             raise FormatError(
-                f"{self.unknown:,} of {self.tagged + self.unknown:,} tagged words have sense keys that the inventory "
-                "does not know; corpus and inventory must be of the same version of WordNet"
+                f"{self.unknown:,} of {self.tagged + self.unknown:,} tagged words have sense keys that are not in the "
+                "inventory; use the same version of WordNet for both"
             )
 
 
 def embed_tags(
     embedder: Embedder, sentences: Iterable[TaggedSentence], layer: LayerChoice = "all"
 ) -> Iterator[tuple[Tag, np.ndarray]]:
-    """Each tagged word with its vectors (layers, dim); one of several words has the mean of theirs."""
+    """Embed tagged words: each tag with its vectors (layers, dim), the mean over the words of a multiword unit."""
     waiting: deque[TaggedSentence] = deque()
 
     def words() -> Iterator[tuple[str, ...]]:
@@ -223,7 +223,7 @@ def _tags(sets: Sets) -> list[Tag]:
 
 
 def _scores(sets: Sets, answers: Answers) -> tuple[WsdScore, ...]:
-    """The score on each set; then, of several, on all together, and on all but the one that systems are tuned on."""
+    """The score on each set; then, of several, on all together, and on all but the development set."""
     scores, rest = [], iter(answers)
     for name, sentences in sets.items():
         pairs = list(zip(_tags({name: sentences}), rest, strict=False))

@@ -1,9 +1,9 @@
-"""Relations between words by arithmetic: *a* is to *b* as *c* is to what?
+"""Word analogies by vector arithmetic: *a* is to *b* as *c* is to what?
 
-The answer is the word whose vector is most like b - a + c, all of length one (3CosAdd, Mikolov et al. 2013), the three
-words themselves excluded, upper and lower case taken as one. It is looked for among candidates: of static vectors their
-first 300,000 words, since files list the frequent ones first; of any other model the words of the questions, for it has
-no list of its own. Figures compare only where the candidates are the same.
+The answer is the word whose vector has the highest cosine with b - a + c, all of length one (3CosAdd, Mikolov et al.
+2013), the three words themselves excluded, case ignored. Candidates are, for static vectors, their first 300,000 words,
+since files list the frequent ones first; for any other model the words of the questions, since it has no vocabulary of
+its own. Figures are comparable only if the candidates are the same.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from polyseme.analysis.layer_vectors import embed_isolated, known_mask, layer_ch
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.text.corpus import open_text
 
-MOST = 300_000  # candidates, as in gensim
+MAX_CANDIDATES = 300_000  # as in gensim
 TOTAL = "total"
-_SCORES = 1 << 24  # cosines held at a time
+_BLOCK = 1 << 24  # cosines held at a time
 
 
 class Question(NamedTuple):
-    """*a* is to *b* as *c* is to *d*."""
+    """An analogy question: *a* is to *b* as *c* is to *d*."""
 
     a: str
     b: str
@@ -41,16 +41,16 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class SectionAnalogy:
-    """One layer on one section, or on all of them.
+    """Analogy accuracy of one layer on one section, or on all of them.
 
     Attributes:
-        section: Its name.
-        layer: Of the model.
-        questions: In the section.
-        known: Those whose words the model knows and whose answer is a candidate.
-        correct: Of these.
-        accuracy: Over the known ones; NaN where there are none.
-        accuracy_all: Over all, unknown ones counted as wrong.
+        section: Name of the section.
+        layer: Layer of the model.
+        questions: Number of questions in the section.
+        known: Number of questions whose words the model knows and whose answer is a candidate.
+        correct: Number of correct answers.
+        accuracy: Over the known questions; NaN if there are none.
+        accuracy_all: Over all questions, unknown ones counted as wrong.
     """
 
     section: str
@@ -64,7 +64,7 @@ class SectionAnalogy:
 
 @dataclass(frozen=True)
 class AnalogyResult:
-    """A model on a file of relations; the last row of each layer is the total."""
+    """Analogy accuracy of a model by section and layer; the last row of each layer is the total."""
 
     model: str
     candidates: int
@@ -72,7 +72,7 @@ class AnalogyResult:
 
 
 def read_relations(path: str | Path) -> dict[str, list[Question]]:
-    """Questions by section, as in word2vec's ``questions-words.txt``: ``: name`` opens one, then four words a line."""
+    """Read analogy questions by section, laid out as word2vec's ``questions-words.txt``."""
     sections: dict[str, list[Question]] = {}
     name = ""
     with open_text(path) as lines:
@@ -83,20 +83,20 @@ def read_relations(path: str | Path) -> dict[str, list[Question]]:
             elif words:
                 if len(words) != 4:
                     raise FormatError(
-                        f"{path}, line {number}: expected four words, or a : and a name; got {len(words)}"
+                        f"{path}, line {number}: expected four words, or a : and a name; got {len(words)} words"
                     )
                 sections.setdefault(name or "questions", []).append(Question(*words))
     if not sections:
-        raise InputError(f"{path}: holds no questions; expected four words a line")
+        raise InputError(f"{path} has no questions; expected four words a line")
     return sections
 
 
 def read_candidates(path: str | Path) -> list[str]:
-    """Words to answer with: the first of each line, so that a list with counts, or a text file of vectors, will do."""
+    """Read a vocabulary: the first word of each line, so a list with counts or a text file of vectors works too."""
     with open_text(path) as lines:
         words = [line.split(maxsplit=1)[0] for line in lines if line.strip()]
     if not words:
-        raise InputError(f"{path}: holds no words; expected one a line")
+        raise InputError(f"{path} has no words; expected one a line")
     return words
 
 
@@ -106,12 +106,12 @@ def analogy(
     candidates: Sequence[str] | None = None,
     layers: LayerChoice = "all",
 ) -> AnalogyResult:
-    """Answer the questions of each section with each layer."""
+    """Answer the analogy questions of each section with each layer."""
     if not any(sections.values()):
-        raise InputError("the set is empty: it has no questions")
+        raise InputError("there are no analogy questions; give at least one")
     choices = layer_choices(layers, embedder.num_layers)
     asked = list(dict.fromkeys(word for section in sections.values() for question in section for word in question))
-    pool = list(dict.fromkeys(_usual_candidates(embedder, asked) if candidates is None else candidates))
+    pool = list(dict.fromkeys(_default_candidates(embedder, asked) if candidates is None else candidates))
     vectors = embed_isolated(embedder, asked, choices)
     among = vectors if pool == asked else embed_isolated(embedder, pool, choices)
     words = _Words(asked, known_mask(embedder, asked, vectors))
@@ -124,14 +124,14 @@ def analogy(
     return AnalogyResult(embedder.name, int(answers.known.sum()), tuple(rows))
 
 
-def _usual_candidates(embedder: Embedder, asked: Sequence[str]) -> Sequence[str]:
+def _default_candidates(embedder: Embedder, asked: Sequence[str]) -> Sequence[str]:
     if not isinstance(embedder, StaticEncoder):
         return asked
-    return [embedder.table.word(row) for row in range(min(MOST, embedder.num_words))]
+    return [embedder.table.word(row) for row in range(min(MAX_CANDIDATES, embedder.num_words))]
 
 
 class _Words:
-    """Words that a model knows, by place, upper and lower case taken as one; and their vectors in one layer."""
+    """The words that a model knows, looked up without regard to case, and their vectors in one layer."""
 
     def __init__(self, words: Sequence[str], known: np.ndarray) -> None:
         self.known = known
@@ -142,7 +142,7 @@ class _Words:
                 self.places[word.casefold()].append(place)
 
     def with_vectors(self, vectors: np.ndarray) -> _Words:
-        """The same in a layer."""
+        """The same words with the vectors of one layer."""
         other = copy.copy(self)
         other.vectors = unit(vectors)
         return other
@@ -173,11 +173,11 @@ def _row(section: str, layer: int | str, questions: int, answerable: int, correc
 
 def _correct(questions: Sequence[Question], words: _Words, pool: _Words) -> int:
     correct = 0
-    step = max(1, _SCORES // max(1, len(pool.vectors)))
+    step = max(1, _BLOCK // max(1, len(pool.vectors)))
     for first in range(0, len(questions), step):
         some = questions[first : first + step]
-        sought = np.stack([words.vector(each.b) - words.vector(each.a) + words.vector(each.c) for each in some])
-        cosines = sought @ pool.vectors.T
+        targets = np.stack([words.vector(each.b) - words.vector(each.a) + words.vector(each.c) for each in some])
+        cosines = targets @ pool.vectors.T
         cosines[:, ~pool.known] = -np.inf
         for row, each in zip(cosines, some, strict=True):
             row[[place for word in each[:3] for place in pool.places.get(word.casefold(), ())]] = -np.inf

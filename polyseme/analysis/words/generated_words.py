@@ -1,9 +1,9 @@
-"""Words that nobody has written, made by rule and by lot: what a word list lacks and a spelling may still tell.
+"""Generate out-of-vocabulary words from known ones: regular inflections and derivations, and misspellings.
 
-Two kinds. *Forms* are regular English inflections and derivations of known words, with their changes of spelling
-(``hazy``, ``haziness``; ``stun``, ``stunnable``). Which affix goes with a word is told by the other forms of it that
-are known: a word beside which ``-ed`` and ``-ing`` are known is a verb. *Misspellings* are one edit away from a word: a
-letter put in, left out, replaced, or two neighbours swapped. Nothing that is known is ever made.
+*Forms* are regular English inflections and derivations, with their changes of spelling (``hazy``, ``haziness``;
+``stun``, ``stunnable``). The other known forms of a word decide which affix it takes: a word whose ``-ed`` and ``-ing``
+forms are known is a verb. *Misspellings* are one edit away from a word: a letter inserted, deleted or replaced, or two
+neighbours swapped. No known word is ever generated.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-SHORTEST = 4  # letters of a word that others are made from
+SHORTEST = 4  # letters of a base word
 _BASE = re.compile(rf"[a-z]{{{SHORTEST},}}")
 _CONSONANT_Y = re.compile(r"[^aeiou]y")
 _DOUBLED = re.compile(r"(?:qu|[^aeiouy])*[aeiou][^aeiouwxy]")  # one syllable, a short vowel, one consonant: stun, quit
-_BY_STRESS = re.compile(r".*[^aeiou][aeiou][^aeiouwxy]")  # whether others double (begin, visit) the stress decides
+_BY_STRESS = re.compile(r".*[^aeiou][aeiou][^aeiouwxy]")  # for others the stress decides (begin, visit)
 _ABSTRACT = ("ness", "ment", "tion", "sion", "ism", "ist", "ship", "hood", "ity", "ance", "ence")
 
 
 @dataclass(frozen=True)
 class GeneratedWord:
-    """A word that was made, the one it was made from, and by which rule."""
+    """A generated word, the base word it comes from, and the rule."""
 
     word: str
     base: str
@@ -33,14 +33,14 @@ class GeneratedWord:
 
 
 class WordLists(NamedTuple):
-    """What is known of words: those that tell which forms a word has, and those that must not be made."""
+    """Known words: those that decide which affixes a word takes, and those that must not be generated."""
 
-    telling: Collection[str]
+    known: Collection[str]
     seen: Collection[str]
 
 
 def plural(word: str) -> str | None:
-    """With -s: ``box``, ``boxes``; ``city``, ``cities``. None where no rule can tell: ``hero``, ``leaf``."""
+    """Regular plural: ``box``, ``boxes``; ``city``, ``cities``. None if no rule decides: ``hero``, ``leaf``."""
     if word.endswith(("o", "f", "fe")):
         return None
     if _CONSONANT_Y.fullmatch(word[-2:]):
@@ -49,7 +49,7 @@ def plural(word: str) -> str | None:
 
 
 def before_vowel(word: str, suffix: str) -> str | None:
-    """With a suffix that begins with a vowel: ``make``, ``making``; ``stun``, ``stunned``; ``carry``, ``carrier``."""
+    """Add a suffix that begins with a vowel: ``make``, ``making``; ``stun``, ``stunned``; ``carry``, ``carrier``."""
     if word.endswith("e"):
         return _after_e(word, suffix)
     if _CONSONANT_Y.fullmatch(word[-2:]) and suffix[0] != "i":
@@ -68,7 +68,7 @@ def _after_e(word: str, suffix: str) -> str:
 
 
 def before_consonant(word: str, suffix: str) -> str:
-    """With a suffix that begins with a consonant: ``hazy``, ``haziness``; ``gentle``, ``gently``."""
+    """Add a suffix that begins with a consonant: ``hazy``, ``haziness``; ``gentle``, ``gently``."""
     if suffix == "ly" and re.fullmatch(r"[^aeiou]le", word[-3:]):
         return f"{word[:-1]}y"
     if suffix == "ly" and word.endswith("ic"):
@@ -96,7 +96,7 @@ def _is_compared(word: str, known: Collection[str]) -> bool:
 
 
 def _is_noun(word: str, known: Collection[str]) -> bool:
-    """Nothing but a noun, so that no rule makes ``breaked``."""
+    """Whether a word is only a noun, so that no rule makes ``breaked``."""
     return not word.endswith("s") and plural(word) in known and before_vowel(word, "ing") not in known
 
 
@@ -104,8 +104,8 @@ def _is_abstract(word: str, known: Collection[str]) -> bool:
     return len(word) > 2 * SHORTEST and word.endswith(_ABSTRACT)
 
 
-Belongs = Callable[[str, Collection[str]], bool]
-RULES: dict[str, tuple[Belongs, Callable[[str], str | None]]] = {
+Applies = Callable[[str, Collection[str]], bool]
+RULES: dict[str, tuple[Applies, Callable[[str], str | None]]] = {
     "-s": (_is_abstract, plural),
     "-ed": (_is_noun, lambda word: before_vowel(word, "ed")),
     "-less": (_is_noun, lambda word: before_consonant(word, "less")),
@@ -120,10 +120,10 @@ RULES: dict[str, tuple[Belongs, Callable[[str], str | None]]] = {
 
 
 def generate_forms(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[GeneratedWord]:
-    """So many forms of words, or as many as there are; each rule gives as many as the others while it has any."""
-    lot = random.Random(f"forms {seed}")
+    """Generate ``count`` inflected and derived forms, if there are enough; the rules take turns."""
+    rng = random.Random(f"forms {seed}")
     bases = _usable(bases)
-    by_rule = [_forms(rule, lot.sample(bases, len(bases)), lists) for rule in RULES]
+    by_rule = [_forms(rule, rng.sample(bases, len(bases)), lists) for rule in RULES]
     made: dict[str, GeneratedWord] = {}
     while by_rule and len(made) < count:
         for rule in list(by_rule):
@@ -136,44 +136,44 @@ def generate_forms(bases: Sequence[str], lists: WordLists, count: int, seed: int
 
 
 def _forms(rule: str, bases: Sequence[str], lists: WordLists) -> Iterator[GeneratedWord]:
-    belongs, make = RULES[rule]
+    applies, make = RULES[rule]
     for base in bases:
-        if belongs(base, lists.telling) and (form := make(base)) and form not in lists.seen:
+        if applies(base, lists.known) and (form := make(base)) and form not in lists.seen:
             yield GeneratedWord(form, base, rule)
 
 
 def generate_misspellings(bases: Sequence[str], lists: WordLists, count: int, seed: int) -> list[GeneratedWord]:
-    """So many misspellings, one of a word, or as many as there are words; the four edits are equally likely."""
-    lot = random.Random(f"misspellings {seed}")
+    """Generate ``count`` misspellings, if there are enough words, one per word; the four edits are equally likely."""
+    rng = random.Random(f"misspellings {seed}")
     bases = _usable(bases)
     made: dict[str, GeneratedWord] = {}
-    for base in lot.sample(bases, len(bases)):
+    for base in rng.sample(bases, len(bases)):
         if len(made) == count:
             break
-        rule = lot.choice(tuple(_EDITS))
-        word = _EDITS[rule](base, lot)
+        rule = rng.choice(tuple(_EDITS))
+        word = _EDITS[rule](base, rng)
         if word not in lists.seen and word != base:
             made.setdefault(word, GeneratedWord(word, base, rule))
     return list(made.values())
 
 
-def _inserted(word: str, lot: random.Random) -> str:
-    at = lot.randrange(len(word) + 1)
-    return word[:at] + lot.choice(string.ascii_lowercase) + word[at:]
+def _inserted(word: str, rng: random.Random) -> str:
+    at = rng.randrange(len(word) + 1)
+    return word[:at] + rng.choice(string.ascii_lowercase) + word[at:]
 
 
-def _deleted(word: str, lot: random.Random) -> str:
-    at = lot.randrange(len(word))
+def _deleted(word: str, rng: random.Random) -> str:
+    at = rng.randrange(len(word))
     return word[:at] + word[at + 1 :]
 
 
-def _replaced(word: str, lot: random.Random) -> str:
-    at = lot.randrange(len(word))
-    return word[:at] + lot.choice(string.ascii_lowercase) + word[at + 1 :]
+def _replaced(word: str, rng: random.Random) -> str:
+    at = rng.randrange(len(word))
+    return word[:at] + rng.choice(string.ascii_lowercase) + word[at + 1 :]
 
 
-def _swapped(word: str, lot: random.Random) -> str:
-    at = lot.randrange(len(word) - 1)
+def _swapped(word: str, rng: random.Random) -> str:
+    at = rng.randrange(len(word) - 1)
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 

@@ -1,11 +1,11 @@
-"""Words never seen in training: does their spelling lead to the word that they come from?
+"""Out-of-vocabulary words: is the base word of an unseen form or misspelling among its nearest neighbours?
 
-Forms and misspellings are made of common words by rule and at random (`generated_words`). Each is embedded without
-context, and so are the common words; the question is whether the word that it was made from is among the nearest of
-them. It is asked by the cosine of the vectors as they are, and again of *whitened* ones: along each of their principal
-directions, the common words then differ equally, so that no few directions (frequency, part of speech) drown the rest.
+Forms and misspellings are generated from common words (`generated_words`). Each is embedded without context, and so are
+the common words; then its base word should be among the nearest of them. Neighbours go by cosine similarity of the
+vectors as they are, and again after *whitening*: the common words then vary equally along each principal component, so
+that no few components (frequency, part of speech) drown the rest.
 
-A model that has a vector for each word of a list, and for no other, finds nothing: its share is 0 by construction.
+A model that has vectors for the words of a list only, finds nothing: its share is 0 by construction.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from polyseme.analysis.senses.wic import wilson_interval
 from polyseme.analysis.words.generated_words import GeneratedWord, WordLists, generate_forms, generate_misspellings
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats import open_softmax
-from polyseme.formats.vectors.search import unit
 
-COMMONEST = 20_000  # words that are looked among
+COMMONEST = 20_000  # words that neighbours are searched among
 METRICS = ("cosine", "whitened")
-_FLAT = 1e-6  # share of the largest variance below which a direction holds nothing but noise
-_SCORES = 1 << 23  # cosines held at a time
+_NOISE = 1e-6  # share of the largest variance below which a principal component is noise
+_BLOCK = 1 << 23  # cosines held at a time
 
 
 @dataclass(frozen=True)
 class SpellingSettings:
-    """How to measure.
+    """Settings of the out-of-vocabulary measurement.
 
     Attributes:
-        count: Words of each kind that are made.
-        nearest: Neighbours among which the right one may be.
-        commonest: Words that are looked among, the first so many of the list.
-        seed: Of everything that is drawn.
+        count: Number of words of each kind to generate.
+        nearest: Number of neighbours that count as found.
+        commonest: Number of common words to search among, from the start of the list.
+        seed: Seed of the random number generator.
     """
 
     count: int = 500
@@ -57,7 +57,7 @@ class SpellingSettings:
 
 @dataclass(frozen=True)
 class SpellingAnswer:
-    """A made word, its nearest neighbours, and the place of the right one among all (1 is the nearest); 0: none."""
+    """A generated word, its nearest neighbours, and the rank of its base word (1 is the nearest; 0: no vector)."""
 
     made: GeneratedWord
     nearest: tuple[str, ...]
@@ -66,7 +66,7 @@ class SpellingAnswer:
 
 @dataclass(frozen=True)
 class RuleShare:
-    """How many of the words that one rule made were traced back to their origin."""
+    """How many of the words that one rule generated have their base word among the nearest."""
 
     rule: str
     count: int
@@ -75,20 +75,20 @@ class RuleShare:
 
 @dataclass(frozen=True)
 class SpellingScore:
-    """One kind of made words by one metric.
+    """Recall of the base word for one kind of generated words and one metric.
 
     Attributes:
         kind: ``forms`` or ``misspellings``.
         metric: ``cosine`` or ``whitened``.
-        count: Words that were made.
-        readable: Those of which the model makes any vector.
-        found: Those whose origin is among the nearest.
-        share: That over the count, with Wilson's 95 % interval.
-        low: Its lower end.
-        high: Its upper end.
-        first: Share of those whose origin is the very nearest.
-        rules: The same by rule.
-        answers: What was found for each.
+        count: Number of generated words.
+        readable: Number of words for which the model has a vector.
+        found: Number of words whose base word is among the nearest.
+        share: ``found`` divided by ``count``.
+        low: Lower end of its 95 % Wilson interval.
+        high: Upper end of its 95 % Wilson interval.
+        first: Share of words whose base word is the nearest.
+        rules: Counts by rule.
+        answers: The neighbours of each word.
     """
 
     kind: str
@@ -106,15 +106,15 @@ class SpellingScore:
 
 @dataclass(frozen=True)
 class SpellingResult:
-    """What a model makes of words that it never saw.
+    """How well a model traces words that it never saw back to their base words.
 
     Attributes:
-        model: Its name.
-        among: Words that were looked among.
-        excluded: Words that were not to be made, having been seen.
-        nearest: Neighbours that counted.
-        seed: Of the lot.
-        scores: For each kind and metric one.
+        model: The model's name.
+        among: Number of common words that were searched.
+        excluded: Number of seen words that were not generated.
+        nearest: Number of neighbours that count as found.
+        seed: Seed of the random number generator.
+        scores: One for each kind and metric.
     """
 
     model: str
@@ -126,14 +126,14 @@ class SpellingResult:
 
 
 def known_words(model: str | Path, embedder: Embedder) -> list[str]:
-    """The words that a model has a list of, the commonest first: those of its softmax, or of its static vectors."""
+    """The vocabulary of a model, the most frequent words first: of its softmax, or of its static vectors."""
     if isinstance(embedder, StaticEncoder):
         return [embedder.table.word(row) for row in range(embedder.num_words)]
     try:
         vocabulary = open_softmax(model).vocabulary
     except FormatError as error:
         raise FormatError(
-            f"{error}. So it has no list of words; give one, the commonest first: --words FILE"
+            f"{error}. So it has no vocabulary; give one, the most frequent words first: --words FILE"
         ) from error
     special = (vocabulary.bos, vocabulary.eos, vocabulary.unk)
     return [word for word in vocabulary if word not in special]
@@ -142,21 +142,21 @@ def known_words(model: str | Path, embedder: Embedder) -> list[str]:
 def spelling(
     embedder: Embedder, words: Sequence[str], seen: Collection[str] = (), settings: SpellingSettings | None = None
 ) -> SpellingResult:
-    """Make words, and look for where they come from.
+    """Generate out-of-vocabulary words, and search for their base words by layer 0.
 
     Args:
-        embedder: What is measured, by its layer 0, each word alone.
-        words: Known words, the commonest first. None of them is made; the first 20,000 are what is looked among.
-        seen: Further words that are not to be made: those of the training text that are too rare for the list.
-        settings: How many, and so on.
+        embedder: The model to measure; its layer 0 embeds each word in isolation.
+        words: Known words, the most frequent first. None of them is generated; the first 20,000 are searched.
+        seen: Further words not to generate: those of the training text that are too rare for the list.
+        settings: How many words, and so on.
     """
     settings = settings or SpellingSettings()
     among = list(dict.fromkeys(words))[: settings.commonest]
     lists = WordLists(frozenset(words), frozenset(words).union(seen))
-    made = _make(among, lists, settings)
+    generated = _generate(among, lists, settings)
     pool = _Pool(among, embed_isolated(embedder, among, [0])[0])
     scores = []
-    for kind, items in made.items():
+    for kind, items in generated.items():
         asked = [item.word for item in items]
         found = embed_isolated(embedder, asked, [0])
         readable = known_mask(embedder, asked, found)
@@ -166,7 +166,7 @@ def spelling(
     return SpellingResult(embedder.name, len(among), len(lists.seen), settings.nearest, settings.seed, tuple(scores))
 
 
-def _make(among: Sequence[str], lists: WordLists, settings: SpellingSettings) -> dict[str, list[GeneratedWord]]:
+def _generate(among: Sequence[str], lists: WordLists, settings: SpellingSettings) -> dict[str, list[GeneratedWord]]:
     made = {
         "forms": generate_forms(among, lists, settings.count, settings.seed),
         "misspellings": generate_misspellings(among, lists, settings.count, settings.seed),
@@ -174,48 +174,48 @@ def _make(among: Sequence[str], lists: WordLists, settings: SpellingSettings) ->
     for kind, items in made.items():
         if not items:
             raise InputError(
-                f"no {kind} can be made of these {len(among):,} words; give English ones, the commonest first"
+                f"no {kind} can be made from these {len(among):,} words; give English ones, the most frequent first"
             )
     return made
 
 
 class _Pool:
-    """The common words as they are looked among."""
+    """The common words that neighbours are searched among, plain and whitened."""
 
     def __init__(self, words: Sequence[str], vectors: np.ndarray) -> None:
         self._words, self._row = words, {word: row for row, word in enumerate(words)}
-        self._middle = vectors.mean(axis=0)
-        self._axes = _whitening(vectors - self._middle)
-        self._vectors = {metric: self._seen_by(metric, vectors) for metric in METRICS}
+        self._mean = vectors.mean(axis=0)
+        self._whitening = _whitening(vectors - self._mean)
+        self._vectors = {metric: self._transform(metric, vectors) for metric in METRICS}
 
     def answer(
         self, items: Sequence[GeneratedWord], vectors: np.ndarray, metric: str, nearest: int
     ) -> list[SpellingAnswer]:
-        """The nearest of each made word; none for one without a vector."""
+        """The nearest neighbours of each generated word; none for one without a vector."""
         answers = []
-        there = np.asarray(vectors.any(axis=1))
-        step = max(1, _SCORES // len(self._words))
+        readable = np.asarray(vectors.any(axis=1))
+        step = max(1, _BLOCK // len(self._words))
         for first in range(0, len(items), step):
             some = slice(first, first + step)
-            cosines = self._seen_by(metric, vectors[some]) @ self._vectors[metric].T
-            answers += map(self._answer, items[some], cosines, there[some], repeat(nearest))
+            cosines = self._transform(metric, vectors[some]) @ self._vectors[metric].T
+            answers += map(self._answer, items[some], cosines, readable[some], repeat(nearest))
         return answers
 
-    def _answer(self, item: GeneratedWord, cosines: np.ndarray, there: bool, nearest: int) -> SpellingAnswer:
-        if not there:
+    def _answer(self, item: GeneratedWord, cosines: np.ndarray, readable: bool, nearest: int) -> SpellingAnswer:
+        if not readable:
             return SpellingAnswer(item, (), 0)
         best = np.argsort(-cosines, kind="stable")[:nearest].tolist()
         rank = 1 + int((cosines > cosines[self._row[item.base]]).sum())
         return SpellingAnswer(item, tuple(self._words[int(row)] for row in best), rank)
 
-    def _seen_by(self, metric: str, vectors: np.ndarray) -> np.ndarray:
-        return unit(vectors) if metric == "cosine" else unit((vectors - self._middle) @ self._axes)
+    def _transform(self, metric: str, vectors: np.ndarray) -> np.ndarray:
+        return unit(vectors) if metric == "cosine" else unit((vectors - self._mean) @ self._whitening)
 
 
 def _whitening(centred: np.ndarray) -> np.ndarray:
-    """Directions (dim, kept) along which vectors vary equally; those in which they do not vary are left out."""
+    """The whitening matrix (dim, components); principal components without variance are left out."""
     variances, directions = np.linalg.eigh(centred.T.astype(np.float64) @ centred / max(1, len(centred)))
-    kept = variances > _FLAT * variances.max(initial=0)
+    kept = variances > _NOISE * variances.max(initial=0)
     return (directions[:, kept] / np.sqrt(variances[kept])).astype(np.float32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument
 
 from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
 from polyseme.cli.output import decimals, open_embedder, show_table, working
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 @expand_options
 def similarity(
     model: ModelArgument,
-    inputs: Annotated[
-        list[Path], typer.Argument(metavar="PAIRS", help="Files of rated pairs: two words and a number per line.")
-    ],
-    output: ResultOptions,
+    inputs: Annotated[list[Path], Argument(metavar="PAIRS", help="Rated pairs: two words and a number per line.")],
+    *,
     layer: LayerOption = "all",
+    output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Correlate cosine similarity with human ratings.
@@ -35,8 +34,8 @@ def similarity(
 
     output.check()
     choice = parse_choice(layer)
-    alike = len({path.stem for path in inputs}) < len(inputs)
-    sets = {str(path) if alike else path.stem: read_pairs(path) for path in inputs}
+    ambiguous = len({path.stem for path in inputs}) < len(inputs)
+    sets = {str(path) if ambiguous else path.stem: read_pairs(path) for path in inputs}
     embedder = open_embedder(model, device)
     with working("embedding"):
         result = run(embedder, sets, choice)

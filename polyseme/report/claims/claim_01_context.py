@@ -9,7 +9,7 @@ import numpy as np
 
 from polyseme.analysis.layers.geometry import GeometrySettings, geometry
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest

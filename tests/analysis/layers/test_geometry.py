@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_result_and_the_bounds_hold():
 
 
 def test_a_sentence_that_comes_again_is_no_new_context():
-    with pytest.raises(InputError, match="no word stands in 5 of the 2 sentences"):
+    with pytest.raises(InputError, match="no word occurs in 5 of the 2 sentences"):
         geometry(Planted(), [["a", "b"]] * 10 + [["a", "c"]])
 
 

@@ -86,12 +86,12 @@ def test_wilson_holds_the_true_share_as_often_as_it_says():
         ("", "", InputError, "is empty"),
         (DATA, "F\n", FormatError, "has 2 pairs, but its gold file has 1 answers"),
         (DATA, "F\nT\nT\n", FormatError, "has 2 pairs, but its gold file has 3 answers"),
-        (DATA, "F\nyes\n", FormatError, "line 2: an answer is T or F, not 'yes'"),
+        (DATA, "F\nyes\n", FormatError, "line 2: expected T or F, got 'yes'"),
         (DATA.replace("2-1", "2-4"), "F\nT\n", FormatError, "place 4 is outside the second sentence, whose 4 words"),
         (DATA.replace("0-2", "3-2"), "F\nT\n", FormatError, "line 2: place 3 is outside the first sentence"),
-        (DATA.replace("2-1", "-1-1"), "F\nT\n", FormatError, "places are two numbers from 0"),
-        (DATA.replace("2-1", "two"), "F\nT\n", FormatError, "places are two numbers from 0, like 2-5, not 'two'"),
-        (DATA.replace("\t", " "), "F\nT\n", FormatError, "has 1 columns; expected 5, apart by tabs"),
+        (DATA.replace("2-1", "-1-1"), "F\nT\n", FormatError, "expected two places, numbers from 0"),
+        (DATA.replace("2-1", "two"), "F\nT\n", FormatError, "expected two places, numbers from 0, like 2-5; got 'two'"),
+        (DATA.replace("\t", " "), "F\nT\n", FormatError, "has 1 columns; expected 5, separated by tabs"),
     ],
 )
 def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, data, gold, error, message):
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, data, gold, er
 
 def test_answers_are_looked_for_by_name(tmp_path):
     (tmp_path / "pairs.txt").write_text(DATA)
-    with pytest.raises(InputError, match="with gold for data"):
+    with pytest.raises(InputError, match=r"name the files X\.data\.txt"):
         read_wic(tmp_path / "pairs.txt")
     (tmp_path / "pairs.data.txt").write_text(DATA)
     with pytest.raises(InputError, match=r"pairs\.gold\.txt: no such file"):
@@ -112,9 +112,9 @@ def test_answers_are_looked_for_by_name(tmp_path):
 
 
 def test_empty_sets_are_refused():
-    with pytest.raises(InputError, match="the training set is empty"):
+    with pytest.raises(InputError, match="the training set has no pairs"):
         wic(Planted(), [], pairs(3, 0))
-    with pytest.raises(InputError, match="the test set is empty"):
+    with pytest.raises(InputError, match="the test set has no pairs"):
         wic(Planted(), pairs(3, 0), [])
 
 

@@ -106,5 +106,5 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(tmp_path, text, error, m
 def test_empty_sets_are_refused():
     with pytest.raises(InputError, match="no set of rated pairs"):
         similarity(Planted(), {})
-    with pytest.raises(InputError, match="the set few is empty"):
+    with pytest.raises(InputError, match="the set few has no pairs"):
         similarity(Planted(), {"few": []})

@@ -173,7 +173,7 @@ def test_further_words_of_the_training_text_are_not_made():
 
 
 def test_lists_that_nothing_can_be_made_of_are_refused():
-    with pytest.raises(InputError, match="no forms can be made of these 2 words"):
+    with pytest.raises(InputError, match="no forms can be made from these 2 words"):
         spelling(Letters(), ["Paris", "42"])
     with pytest.raises(ConfigError, match="nearest must be 1 or more"):
         SpellingSettings(nearest=0)
