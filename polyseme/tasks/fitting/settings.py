@@ -1,4 +1,4 @@
-"""Checks that the settings of all tasks share, and settings as they are typed."""
+"""Validation of settings, and settings typed as NAME=VALUE on the command line."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from polyseme.errors import ConfigError, nearest
 
 
 def check_choice(settings: object, name: str, known: Sequence[str]) -> None:
-    """Refuse a value that is none of those known."""
+    """Refuse a setting whose value is none of the known choices."""
     value = getattr(settings, name)
     if value not in known:
         raise ConfigError(f"{name} must be one of {', '.join(known)}, not {value!r}.{nearest(str(value), known)}")
 
 
 def check_range(settings: object, name: str, least: float, below: float) -> None:
-    """Refuse a number that is too small, or not below a limit."""
+    """Refuse a setting that is no number within its range."""
     value = getattr(settings, name)
     if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value < below:
         limit = "" if below == float("inf") else f" and below {below:g}"
@@ -25,14 +25,14 @@ def check_range(settings: object, name: str, least: float, below: float) -> None
 
 
 def parse_settings(typed: Iterable[str], known: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Settings as typed, ``tagger.mix.l2=0``, as a table for each of the known names they may begin with."""
+    """Parse settings like ``tagger.mix.l2=0`` to a table for each of the known first names."""
     tables: dict[str, dict[str, Any]] = {name: {} for name in known}
     for setting in typed:
         path, equals, value = setting.partition("=")
         names = path.split(".")
         if not equals or len(names) < 2 or names[0] not in tables:
             begins = " or ".join(f"{name}." for name in known)
-            raise ConfigError(f"a setting is typed as NAME=VALUE, its name beginning with {begins}; got {setting!r}")
+            raise ConfigError(f"a setting is typed as NAME=VALUE, its name starting with {begins}; got {setting!r}")
         table: Any = tables
         for name in names[:-1]:
             table = table.setdefault(name, {})
@@ -43,7 +43,7 @@ def parse_settings(typed: Iterable[str], known: Sequence[str]) -> dict[str, dict
 
 
 def merged(defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A table of settings with some of them changed, at any depth."""
+    """Merge changes into a table of settings, at any depth."""
     result = dict(defaults)
     for name, value in changes.items():
         before = result.get(name)

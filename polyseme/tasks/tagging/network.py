@@ -25,14 +25,14 @@ from polyseme.tasks.tagging.schemes import Constraints
 
 @dataclass(frozen=True)
 class TaggerSettings(BiLstmSettings):
-    """What a tagger is made of: a stack, whose settings these are."""
+    """Architecture of a tagger: the settings of its BiLSTM."""
 
     cells: int = 128
     layers: int = 1
 
 
 class TaggerNetwork(BiLstmNetwork):
-    """`FeatureBatch` to scores of labels."""
+    """BiLSTM-CRF network: a `FeatureBatch` to scores of labels."""
 
     def __init__(self, settings: TaggerSettings, reader: FeatureReader, constraints: Constraints) -> None:
         super().__init__(settings, reader)
@@ -40,23 +40,24 @@ class TaggerNetwork(BiLstmNetwork):
         self.crf = Crf(constraints)
 
     def forward(self, inputs: FeatureBatch) -> Tensor:
-        """The scores (B, T, K) of each word's labels."""
+        """The emission scores (B, T, K) of each word's labels."""
         return self.output(self.read(inputs))
 
     def loss(self, inputs: FeatureBatch, labels: Tensor) -> Tensor:
-        """The mean over sentences of the negative log-probability of labels (B, T), and what uneven mixes cost."""
+        """The mean CRF loss (negative log-likelihood) of labels (B, T), with the penalty on mixing weights."""
         return self.crf.loss(self(inputs), labels, inputs.mask).mean() + self.penalty()
 
 
 @dataclass(frozen=True)
 class TagScores:
-    """How good predicted labels are.
+    """Tagging scores: accuracy; for entities precision, recall and F1.
 
     Attributes:
-        words: There are so many.
-        accuracy: The share of them whose label is right.
+        words: Number of words.
+        accuracy: Fraction of words whose label is right.
         entities: Precision, recall and F1, where the labels are of entities.
-        unseen: Labels, or types of entities, that training never showed, and how many there are; they count as wrong.
+        unseen: Labels or entity types that did not occur in training, and how often they occur here; they count as
+            wrong.
     """
 
     words: int
@@ -66,14 +67,14 @@ class TagScores:
 
     @property
     def main(self) -> DevScore:
-        """The one number: F1 of entities, or accuracy where there are none."""
+        """The main score, which early stopping watches: entity F1, or accuracy where there are none."""
         if self.entities is None or not self.entities.overall.gold:
             return DevScore(self.accuracy, "accuracy")
         return DevScore(self.entities.overall.f1, "F1")
 
 
 def score_tags(gold: LabelledSentences, predicted: Sequence[Sequence[str]], labels: LabelSet, which: str) -> TagScores:
-    """Compare predicted labels with those of a set."""
+    """Score predicted labels against those of a labelled set."""
     unseen: Counter[str] = labels.check(gold, which)
     return TagScores(
         words=sum(map(len, gold.sentences)),
@@ -84,7 +85,7 @@ def score_tags(gold: LabelledSentences, predicted: Sequence[Sequence[str]], labe
 
 
 class TaggerTask:
-    """A training set, a dev set and a network."""
+    """The training task of a tagger: a network, a training set, a dev set."""
 
     def __init__(
         self,
@@ -103,19 +104,19 @@ class TaggerTask:
 
     @property
     def network(self) -> TaggerNetwork:
-        """The tagger's."""
+        """The network that is trained."""
         return self._network
 
     def encoder_layers(self) -> list[list[nn.Parameter]]:
-        """The weights of encoders that learn, by layer from the bottom up."""
+        """Weights of fine-tuned encoders, by layer from the bottom up."""
         return self._layers
 
     def batches(self, rng: np.random.Generator) -> list[np.ndarray]:
-        """Numbers of sentences of like length."""
+        """Batches of numbers of sentences of similar length."""
         return length_batches(self.train_set.lengths, self.settings.batch_size, rng)
 
     def loss(self, batch: np.ndarray) -> Tensor:
-        """Of the CRF."""
+        """The CRF loss of a batch of sentences."""
         inputs = self.train_set.batch(batch)
         padded = nn.utils.rnn.pad_sequence([self._numbers[number] for number in batch], batch_first=True)
         device = self._network.output.weight.device
@@ -130,7 +131,7 @@ class TaggerTask:
 
 
 def decode_all(network: TaggerNetwork, data: Dataset) -> list[list[int]]:
-    """The best labels of all sentences of a set, in order."""
+    """The best label sequences of a whole dataset (Viterbi), in order."""
     found: dict[int, list[int]] = {}
     for numbers in batches(data.lengths.tolist(), WORD_BUDGET):
         found.update(zip(numbers, decode(network, data.batch(numbers)), strict=True))
@@ -139,7 +140,7 @@ def decode_all(network: TaggerNetwork, data: Dataset) -> list[list[int]]:
 
 @torch.inference_mode()
 def decode(network: TaggerNetwork, inputs: FeatureBatch) -> list[list[int]]:
-    """The best labels of a batch."""
+    """The best label sequences of a batch (Viterbi)."""
     network.eval()
     inputs = inputs.to(network.output.weight.device)
     return network.crf.decode(network(inputs), inputs.mask)
@@ -147,8 +148,8 @@ def decode(network: TaggerNetwork, inputs: FeatureBatch) -> list[list[int]]:
 
 @torch.no_grad()
 def marginals(network: TaggerNetwork, inputs: FeatureBatch) -> list[np.ndarray]:
-    """The probabilities (words, labels) of each sentence of a batch."""
+    """The marginal probabilities (words, labels) of each sentence of a batch."""
     network.eval()
     inputs = inputs.to(network.output.weight.device)
-    shares = network.crf.marginals(network(inputs), inputs.mask).cpu().numpy()
-    return [row[:length] for row, length in zip(shares, inputs.lengths.tolist(), strict=True)]
+    probabilities = network.crf.marginals(network(inputs), inputs.mask).cpu().numpy()
+    return [row[:length] for row, length in zip(probabilities, inputs.lengths.tolist(), strict=True)]

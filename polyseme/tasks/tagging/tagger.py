@@ -72,26 +72,26 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         return np.array(self.labels_.names, dtype=object)
 
     def tag(self, sentences: Sentences) -> Iterator[list[str]]:
-        """The labels of each sentence, in order, while sentences come; memory is constant."""
+        """Tag a stream of sentences, in order and in constant memory."""
         return map(self.labels_.decode, self._each(sentences, decode, []))
 
     def predict(self, sentences: Sentences) -> list[list[str]]:
-        """The labels of each sentence, in the scheme that training had; never a sequence that the scheme forbids."""
+        """Predict the labels of each sentence, in the training's scheme; never a sequence that it forbids."""
         return list(self.tag(sentences))
 
     def predict_proba(self, sentences: Sentences) -> list[np.ndarray]:
-        """For each sentence an array (words, labels): how likely each label is, over all sequences that are allowed."""
+        """Marginal probability of each label: an array (words, labels) for each sentence."""
         nothing = np.zeros((0, len(self.classes_)), dtype=np.float32)
         return list(self._each(sentences, marginals, nothing))
 
     def evaluate(self, sentences: Sentences, labels: Labels) -> TagScores:
-        """Compare predictions with labels: accuracy, and for entities precision, recall and F1 by type."""
+        """Evaluate predictions: accuracy, and for entities precision, recall and F1 by type."""
         gold = LabelledSentences.of(sentences, labels, "test")
         self.labels_.check(gold, "test")
         return score_tags(gold, self.predict(gold.sentences), self.labels_, "test")
 
     def score(self, sentences: Sentences, labels: Labels) -> float:
-        """F1 of entities, or the accuracy of other labels."""
+        """The main score: F1 of entities, or accuracy of other labels."""
         return self.evaluate(sentences, labels).main.value
 
     def _each(
@@ -100,7 +100,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         answer: Callable[[TaggerNetwork, FeatureBatch], list[Result]],
         nothing: Result,
     ) -> Iterator[Result]:
-        """What the network answers for each sentence; those of like length are asked together."""
+        """Stream the network's answer for each sentence; sentences of similar length share a batch."""
         network, reader = self.network_, self.reader_
 
         def ask(items: list[EmbeddedSentence]) -> list[Result]:
