@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
+    FILES,
     EncoderOptions,
     FitOptions,
     FormatOption,
@@ -32,21 +34,17 @@ classify = typer.Typer(
 )
 
 _FILE = "One example per line: columns separated by tabs, or the label first. Plain or compressed."
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="CLASSIFIER", help="The folder that `polyseme classify fit` wrote.")
-]
+FolderArgument = Annotated[Path, Argument(metavar="CLASSIFIER", help="The folder that `polyseme classify fit` wrote.")]
 
 
 @dataclass(frozen=True)
 class TextColumns:
     """Which columns of a file hold the text and its label."""
 
-    text: Annotated[str | None, typer.Option(help="Column of the text: a name or a number from 1.")] = None
-    label: Annotated[str | None, typer.Option(help="Column of the labels: a name or a number from 1.")] = None
+    text: Annotated[str | None, Option(help="Column of the text: a name or a number from 1.")] = None
+    label: Annotated[str | None, Option(help="Column of the labels: a name or a number from 1.")] = None
     header: HeaderOption = None
-    coarse: Annotated[
-        bool, typer.Option("--coarse", help="Of a label like DESC:manner, take the part before the colon.")
-    ] = False
+    coarse: Annotated[bool, Option("--coarse", help="Shorten labels like DESC:manner to DESC.")] = False
     raw: RawOption = False
 
     def reader(self) -> Read:
@@ -62,10 +60,10 @@ class TextColumns:
 @classify.command("fit", no_args_is_help=True)
 @expand_options
 def fit_classifier(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
     *,
-    kind: Annotated[str, typer.Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
+    kind: Annotated[str, Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
     columns: TextColumns,
     result: PlotOptions,
 ) -> None:
@@ -84,15 +82,10 @@ def fit_classifier(
 @expand_options
 def predict_labels(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); one text per line."),
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one text per line.")],
     *,
     raw: RawOption = False,
-    text: Annotated[
-        str | None, typer.Option(help="Column of the text, if there are columns: a name or number.")
-    ] = None,
+    text: Annotated[str | None, Option(help="Column of the text, if there are several.")] = None,
     header: HeaderOption = None,
     form: FormatOption = None,
     encoders: EncoderOptions,
@@ -119,7 +112,7 @@ def predict_labels(
 @expand_options
 def evaluate_classifier(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_FILE)],
+    test: Annotated[Path, Argument(metavar="TEST", help=_FILE)],
     columns: TextColumns,
     encoders: EncoderOptions,
     result: ResultOptions,

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
+    FILES,
     EncoderOptions,
     FitOptions,
     FormatOption,
@@ -32,15 +34,15 @@ pairs = typer.Typer(
 )
 
 _FILE = "One pair per line, columns separated by tabs. Plain or compressed."
-FolderArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that `polyseme pairs fit` wrote.")]
+FolderArgument = Annotated[Path, Argument(metavar="MODEL", help="The folder that `polyseme pairs fit` wrote.")]
 
 
 @dataclass(frozen=True)
 class PairColumns:
     """Which columns of a file hold the two sentences of a pair."""
 
-    first: Annotated[str | None, typer.Option(help="Column of the first sentence: a name or a number from 1.")] = None
-    second: Annotated[str | None, typer.Option(help="Column of the second sentence: a name or a number from 1.")] = None
+    first: Annotated[str | None, Option(help="Column of the first sentence: a name or a number from 1.")] = None
+    second: Annotated[str | None, Option(help="Column of the second sentence: a name or a number from 1.")] = None
     header: HeaderOption = None
     raw: RawOption = False
 
@@ -58,7 +60,7 @@ class PairColumns:
 class LabelledPairColumns(PairColumns):
     """Which columns of a file hold the two sentences of a pair and their label or number."""
 
-    label: Annotated[str | None, typer.Option(help="Column of the labels: a name or a number from 1.")] = None
+    label: Annotated[str | None, Option(help="Column of the labels: a name or a number from 1.")] = None
 
     def reader(self) -> Read:
         """Reads these columns of a file, labels or numbers as the model answers."""
@@ -70,10 +72,10 @@ class LabelledPairColumns(PairColumns):
 @pairs.command("fit", no_args_is_help=True)
 @expand_options
 def fit_pairs(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
     *,
-    numbers: Annotated[bool, typer.Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
+    numbers: Annotated[bool, Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
     columns: LabelledPairColumns,
     result: PlotOptions,
 ) -> None:
@@ -92,9 +94,7 @@ def fit_pairs(
 @expand_options
 def predict_pairs(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Files, folders, patterns, or - (stdin); one pair per line.")
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one pair per line.")],
     columns: PairColumns,
     *,
     form: FormatOption = None,
@@ -123,7 +123,7 @@ def predict_pairs(
 @expand_options
 def evaluate_pairs(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_FILE)],
+    test: Annotated[Path, Argument(metavar="TEST", help=_FILE)],
     columns: LabelledPairColumns,
     encoders: EncoderOptions,
     result: ResultOptions,

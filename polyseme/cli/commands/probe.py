@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import (
     DeviceOption,
@@ -25,18 +26,16 @@ if TYPE_CHECKING:
 
 @expand_options
 def probe(
-    train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
-    test: Annotated[Path, typer.Option(help="A file like TRAIN to measure on.")],
+    train: Annotated[Path, Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
+    test: Annotated[Path, Option(help="A file like TRAIN to measure on.")],
     columns: LabelColumns,
     *,
     model: ShippedArgument = None,
-    dev: Annotated[Path | None, typer.Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
+    dev: Annotated[Path | None, Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this many sentences of each file.")] = None,
-    penalty: Annotated[
-        float, typer.Option("--inverse-penalty", help="Inverse strength of the L2 penalty, scikit-learn's C.")
-    ] = 1.0,
-    control: Annotated[bool, typer.Option(help="Fit the control task too.")] = True,
+    limit: Annotated[int | None, Option(min=1, help="Use at most this many sentences of each file.")] = None,
+    penalty: Annotated[float, Option("--inverse-penalty", help="Inverse of the L2 penalty, scikit-learn's C.")] = 1.0,
+    control: Annotated[bool, Option(help="Fit the control task too.")] = True,
     seed: SeedOption = 0,
     output: PlotOptions,
     device: DeviceOption = "cpu",

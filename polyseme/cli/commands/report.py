@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
 from polyseme.cli.output import working
@@ -17,22 +18,17 @@ if TYPE_CHECKING:
 
 def report(
     models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="One model, or several to compare. [default: english]"),
+        list[str] | None, Argument(metavar="[MODEL]...", help="One or several. [default: english]")
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the page, its JSON, and finished parts.")
-    ] = Path("report"),
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the page and finished parts.")] = Path("report"),
     data: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder of labelled data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
+        str | None, Option(metavar="DIR", help="Folder of data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
     ] = None,
-    tasks: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
-    ] = None,
+    tasks: Annotated[Path | None, Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
+        list[str] | None, Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
     ] = None,
-    full: Annotated[bool, typer.Option(help="Use every data set in full, which takes hours.")] = False,
+    full: Annotated[bool, Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
 ) -> None:
     """Test eleven claims about contextual vectors on a model.
