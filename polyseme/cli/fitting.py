@@ -132,7 +132,7 @@ def _encoders(given: Sequence[str] | None) -> list[str]:
 def _settings(model_class: type[AnyModel], options: FitOptions, chosen: Mapping[str, object]) -> list[Any]:
     """Settings of the network and of the fit: defaults, what the options say, and what --set says on top."""
     from polyseme.model.config import from_dict
-    from polyseme.tasks.fitting.settings import merged, parse_settings
+    from polyseme.tasks.parameters import merged, parse_settings
 
     network = model_class.__name__.lower()  # as people type it: tagger.dropout=0.3
     defaults = {

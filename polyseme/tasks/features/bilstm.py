@@ -26,7 +26,7 @@ from polyseme.model.config import CharCnnConfig
 from polyseme.model.input import CharEncoder
 from polyseme.tasks.features.mixing import Mixes, MixSettings, TaskNetwork
 from polyseme.tasks.features.reader import LONGEST_SPELLING, FeatureBatch, FeatureReader
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 
 Where = Literal["input", "output", "both", "taglm"]
 

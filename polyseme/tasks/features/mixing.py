@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from polyseme.embedding.layers import Mix, layers_of, parse_choice
 from polyseme.errors import ConfigError
 from polyseme.model.scalar_mix import ScalarMix
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 
 _JOINED = "concat-last-four"
 

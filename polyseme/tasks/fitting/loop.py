@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from polyseme.errors import ConfigError
 from polyseme.tasks.fitting.checkpoint import FitCheckpoint, FitState, WeightAverage
-from polyseme.tasks.fitting.settings import check_range
+from polyseme.tasks.parameters import check_range
 
 _ARM = platform.machine().lower() in ("aarch64", "arm64")
 

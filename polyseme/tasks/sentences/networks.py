@@ -20,7 +20,7 @@ from polyseme.tasks.features.bilstm import BiLstmNetwork, BiLstmSettings, Where,
 from polyseme.tasks.features.mixing import Mixes, MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
 from polyseme.tasks.features.reader import WORD_BUDGET, FeatureBatch, FeatureReader
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 from polyseme.tasks.sentences.data import ExampleSet
 from polyseme.tasks.sentences.objective import ExampleNetwork
 

@@ -9,7 +9,7 @@ from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import ConfigError
 from polyseme.tasks.features.bilstm import layers_of_weights
 from polyseme.tasks.features.mixing import LayerMix, Mixes, MixSettings
-from polyseme.tasks.fitting.settings import merged, parse_settings
+from polyseme.tasks.parameters import merged, parse_settings
 
 LAYERS = torch.randn(2, 6, 3, 4, generator=torch.Generator().manual_seed(0))
 MASK = torch.tensor([[True, True, True], [True, False, False]])

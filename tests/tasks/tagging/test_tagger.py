@@ -21,8 +21,8 @@ from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.labels import LabelSet
-from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.schemes import convert
+from polyseme.tasks.tagging.tagger import TaggerSettings
 
 SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=CharCnnSettings(dim=8, filters=12))
 SMALL = dataclasses.replace(SMALL, mix=MixSettings(dropout=0.1))
