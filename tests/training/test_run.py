@@ -320,7 +320,7 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path):
 def test_what_is_not_a_model_is_refused_before_the_text_is_read(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "thesis.txt").touch()
-    with pytest.raises(OutputError, match="no model of ours"):
+    with pytest.raises(OutputError, match="not a polyseme model"):
         list(train(make_job(tmp_path, overwrite=True)))
     assert not (tmp_path / "model.run").exists()
 
