@@ -159,7 +159,11 @@ class TaskComparison(NamedTuple):
         return mean(self.after) - mean(self.before)
 
     def __str__(self) -> str:
-        return f"{task_title(self.task)} {self.gain:+.1f} points"
+        error = difference(self.after, self.before)[1]
+        margin = (
+            f"two standard errors: {2 * error:.1f}" if math.isfinite(error) else "a single seed, so not significant"
+        )
+        return f"{task_title(self.task)} {self.gain:+.1f} points ({margin})"
 
     def row(self) -> tuple[str, str, str, str]:
         """Cells of a table: the task, both scores, and the gain."""
