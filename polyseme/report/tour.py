@@ -17,10 +17,7 @@ from polyseme.report.page.content import Block, ExampleSentences, Figure, Paragr
 from polyseme.report.page.drawing import vector_strips
 
 WORD = "bank"
-SENTENCES = (
-    "They had lunch on the grassy bank of the river .",
-    "He borrowed the money from a bank in the city .",
-)
+SENTENCES = ("They had lunch on the grassy bank of the river .", "He borrowed the money from a bank in the city .")
 # Words that show which of the two meanings a bundled sentence is about.
 MEANINGS = (
     {"river", "water", "canoe", "stream", "Fishermen", "canal"},
