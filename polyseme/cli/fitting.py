@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.cli.options import FitOptions, PlotOptions, check_restart
-from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
+from polyseme.cli.options import FitOptions, PlotOptions
+from polyseme.cli.output import REFRESH_SECONDS, check_restart, decimals, file_size, make_spinner, percent, show_table
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import try_folder
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from typer import Argument, Option
 
 from polyseme.cli.output import working, write_json
-from polyseme.errors import ConfigError
 from polyseme.files import check_writable
 
 if TYPE_CHECKING:
@@ -176,12 +175,6 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
-
-
-def check_restart(resume: bool, overwrite: bool) -> None:
-    """Refuse --resume together with --overwrite."""
-    if resume and overwrite:
-        raise ConfigError("--resume continues a run and --overwrite discards it; give one of them")
 
 
 def _parameters(group: type[Any]) -> Iterator[inspect.Parameter]:

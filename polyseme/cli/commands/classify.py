@@ -53,8 +53,8 @@ class TextColumns:
         from polyseme.text.labelled import ColumnSpec
 
         text = (self.text,) if self.text else None
-        wanted = ColumnSpec(1, text, self.label, coarse=self.coarse, raw=self.raw, header=self.header)
-        return lambda path, _: read_examples(path, wanted)
+        spec = ColumnSpec(1, text, self.label, coarse=self.coarse, raw=self.raw, header=self.header)
+        return lambda path, _: read_examples(path, spec)
 
 
 @classify.command("fit", no_args_is_help=True)
@@ -100,10 +100,10 @@ def predict_labels(
     from polyseme.text.labelled import ColumnSpec
 
     form = check_format(form, ANSWER_FORMATS)
-    wanted = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
+    spec = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
     sources = expand(inputs)
     classifier = encoders.open(Classifier, folder)
-    sentences = (sentence for source in sources for sentence in _sentences(source, wanted))
+    sentences = (sentence for source in sources for sentence in _sentences(source, spec))
     for line in format_answers(classifier, sentences, form):
         typer.echo(line)
 
@@ -127,13 +127,13 @@ def evaluate_classifier(
     run_evaluation(Classifier, "classifier", folder, test, columns.reader(), encoders, result)
 
 
-def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
+def _sentences(source: Path | str, spec: ColumnSpec) -> Iterator[list[str]]:
     """The sentences to label: whole lines, empty ones too, or one column."""
     from polyseme.text.corpus import open_text
     from polyseme.text.labelled import read_labelled_text, split_words
 
-    if wanted.text:
-        yield from (example.sentences[0] for example in read_labelled_text(source, wanted))
+    if spec.text:
+        yield from (example.sentences[0] for example in read_labelled_text(source, spec))
         return
     warned = False
     with open_text(source) as lines:
@@ -141,4 +141,4 @@ def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
             if "\t" in line and not warned:
                 warned = True
                 typer.echo(f"{source} has tabs, but whole lines are labelled; --text names a column to read", err=True)
-            yield split_words(line, wanted.raw)
+            yield split_words(line, spec.raw)

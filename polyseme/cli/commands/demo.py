@@ -110,9 +110,9 @@ def _show_nearest(console: Console, encoder: Encoder) -> None:
     from polyseme.analysis.demo import nearest_in_bundle
 
     table = _table("a use, and the most similar ones in some 400 sentences, by the top layer", ["cosine"])
-    for asked in nearest_in_bundle(encoder):
-        table.add_row(_marked(asked.use))
-        for one in asked.found:
+    for query in nearest_in_bundle(encoder):
+        table.add_row(_marked(query.use))
+        for one in query.found:
             table.add_row(_marked(one.use, indent=2), _shade(one.cosine))
     _print(console, table)
 

@@ -18,9 +18,8 @@ from polyseme.cli.options import (
     ResumeOption,
     ShippedOption,
     VocabularyOption,
-    check_restart,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished
+from polyseme.cli.output import Progress, check_restart, file_size, keep_finished
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
@@ -74,12 +73,12 @@ def embed(
     if _is_finished(output, resume, overwrite):
         typer.echo(f"{output} is already finished")
         return
-    wanted = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
+    spec = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
         raise ConfigError("--documents needs one sentence per line and blank lines between documents; leave --raw out")
-    if gamma != 1 and not isinstance(wanted.layers, Mix):
+    if gamma != 1 and not isinstance(spec.layers, Mix):
         raise ConfigError("--gamma is the scale of a mix; give the mix with --layers, like 0.2,0.5,0.3")
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
     from polyseme.loading import load
@@ -90,7 +89,7 @@ def embed(
         output,
         {
             "model": encoder.fingerprint(),
-            "made": repr(wanted),
+            "made": repr(spec),
             "precision": precision,
             "raw": raw,
             "documents": documents,
@@ -100,7 +99,7 @@ def embed(
     )
     into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
     units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    _run(partial(embed_into, parts, units, embed_units, wanted), parts, encoder)
+    _run(partial(embed_into, parts, units, embed_units, spec), parts, encoder)
     _finish(parts, output)
 
 

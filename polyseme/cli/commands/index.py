@@ -17,9 +17,8 @@ from polyseme.cli.options import (
     RawOption,
     ResumeOption,
     ShippedOption,
-    check_restart,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
+from polyseme.cli.output import Progress, check_restart, file_size, keep_finished, open_embedder
 
 if TYPE_CHECKING:
     from polyseme.corpus.index_job import IndexJob

@@ -46,7 +46,7 @@ class PairColumns:
     header: HeaderOption = None
     raw: RawOption = False
 
-    def wanted(self, kind: Kind, label: str | None = None) -> ColumnSpec:
+    def spec(self, kind: Kind, label: str | None = None) -> ColumnSpec:
         """The same choice of columns, as the reader of labelled text takes it."""
         from polyseme.text.labelled import ColumnSpec
 
@@ -66,7 +66,7 @@ class LabelledPairColumns(PairColumns):
         """Reads these columns of a file, labels or numbers as the model answers."""
         from polyseme.cli.fitting import read_examples
 
-        return lambda path, settings: read_examples(path, self.wanted(settings.answer, self.label))
+        return lambda path, settings: read_examples(path, self.spec(settings.answer, self.label))
 
 
 @pairs.command("fit", no_args_is_help=True)
@@ -111,10 +111,10 @@ def predict_pairs(
     from polyseme.text.labelled import read_labelled_text
 
     form = check_format(form, ANSWER_FORMATS)
-    wanted = columns.wanted("none")
+    spec = columns.spec("none")
     sources = expand(inputs)
     model = encoders.open(Pairs, folder)
-    examples = (as_input(example) for source in sources for example in read_labelled_text(source, wanted))
+    examples = (as_input(example) for source in sources for example in read_labelled_text(source, spec))
     for line in format_answers(model, examples, form):
         typer.echo(line)
 

@@ -53,11 +53,11 @@ def probe(
     output.check()
     labels = columns.labels()
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
-    known, asked, judged = (path and _read(path, labels, limit) for path in (train, test, dev))
+    training, testing, tuning = (path and _read(path, labels, limit) for path in (train, test, dev))
     name = label_name(train, labels)
     embedder = open_embedder(model, device)
     with working("embedding and fitting"):
-        result = run(embedder, known or [], asked or [], settings, judged)
+        result = run(embedder, training or [], testing or [], settings, tuning)
     table = {**vars(result), "labelled": name, "train": train, "test": test, "dev": dev, "limit": limit}
     output.present(table, lambda: _show(result, name, limit))
     output.draw(lambda: draw_probe(result, name))

@@ -41,21 +41,21 @@ def report(
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
     settings.check()
-    subjects = [_open(model, device) for model in _different(models or [SHIPPED_MODEL])]
-    making = Report(subjects, settings)
+    opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
+    report = Report(opened, settings)
     try:
-        _measure(making)
+        _measure(report)
     except KeyboardInterrupt:
         typer.echo("finished parts are kept; the same command continues from here", err=True)
         raise
-    page = making.write()[0]
+    page = report.write()[0]
     typer.echo(str(page))
 
 
-def _measure(making: Report) -> None:
-    steps, missing = making.steps(), dict[str, dict[str, None]]()
+def _measure(report: Report) -> None:
+    steps, missing = report.steps(), dict[str, dict[str, None]]()
     while True:
-        with working(making.upcoming):
+        with working(report.upcoming):
             step = next(steps, None)
         if step is None:
             break
@@ -66,8 +66,8 @@ def _measure(making: Report) -> None:
         typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
 
 
-def _different(models: list[str]) -> list[str]:
-    """Each model once, in the order given."""
+def _distinct(models: list[str]) -> list[str]:
+    """The models without duplicates, in the order given."""
     from polyseme.errors import ConfigError
     from polyseme.formats import resolve_model_path
 

@@ -37,10 +37,10 @@ def wic(
 
     output.check()
     choice = parse_choice(layer)
-    tuned, asked = (read_wic(path)[:limit] for path in (train, test))
+    training, testing = (read_wic(path)[:limit] for path in (train, test))
     embedder = open_embedder(model, device)
     with working("embedding"):
-        result = run(embedder, tuned, asked, choice)
+        result = run(embedder, training, testing, choice)
     output.present({**vars(result), "files": [train, test], "limit": limit}, lambda: _show(result, limit))
     output.draw(lambda: draw_wic(result))
 

@@ -23,7 +23,7 @@ MAX_LINES = 4_000_000  # hashes of lines in memory
 
 @dataclass(frozen=True)
 class TextStatistics:
-    """Statistics of a text.
+    """Statistics of a text before training, as `examine` computes them.
 
     Attributes:
         tokenized: Whether it was read as one sentence per line.

@@ -190,7 +190,7 @@ def learning_rate(settings: LoopSettings, step: int, steps: int) -> float:
 
 
 def make_optimizer(settings: LoopSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Adam, or Adagrad with the constants of bilm-tf."""
+    """The optimizer: Adam, or Adagrad with the constants of bilm-tf."""
     if settings.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=settings.learning_rate, initial_accumulator_value=1.0, eps=0.0)
     return torch.optim.Adam(parameters, lr=settings.learning_rate, betas=(0.9, 0.99), eps=1e-9, fused=True)

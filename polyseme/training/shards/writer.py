@@ -28,7 +28,7 @@ class ShardSize:
 
 
 class WordCounts:
-    """Word frequencies in bounded memory, with a bound on the counting error (lossy counting).
+    """Word frequencies in bounded memory, with a bound on the counting error, as in lossy counting.
 
     When there are more than ``max_types`` words, the rarest are dropped, so that at most three quarters of these are
     left. A word that was dropped and comes again is counted too low, by at most `error`: the sum, over all times that
