@@ -1,4 +1,4 @@
-"""Words never seen: how they are made, and who can trace them back."""
+"""Out-of-vocabulary words: how they are generated, and which models trace them back to their base words."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
