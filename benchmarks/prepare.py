@@ -33,9 +33,9 @@ class Run(NamedTuple):
 
 def measure(paths: list[str], workers: int, settings: PrepareSettings) -> Run:
     with tempfile.TemporaryDirectory() as folder:
-        begun, worked, others = time.perf_counter(), time.process_time(), _children()
+        started, worked, others = time.perf_counter(), time.process_time(), _children()
         *_, report = prepare(paths, Path(folder) / "shards", settings, workers)
-        took = time.perf_counter() - begun, time.process_time() - worked, _children() - others
+        took = time.perf_counter() - started, time.process_time() - worked, _children() - others
         return Run(report.bytes_read / 1e6, *took)
 
 

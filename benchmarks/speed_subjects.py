@@ -304,17 +304,17 @@ def measure_machine(size: int) -> dict[str, Any]:
     left, right = torch.randn(2, size, size).unbind()
     rates = {"torch_fp32": _rate(lambda: torch.mm(left, right), right)}
     if native.library() is not None:
-        rates["ours_fp32"] = _rate(_own_product(left, right, eight=False), right)
-        rates["ours_int8"] = _rate(_own_product(left, right, eight=True), right)
+        rates["ours_fp32"] = _rate(_own_product(left, right, int8=False), right)
+        rates["ours_int8"] = _rate(_own_product(left, right, int8=True), right)
     return {"torch": torch.__version__, "imports_mib": imported, "rates": rates}
 
 
-def _own_product(left: Any, right: Any, eight: bool) -> Callable[[], object]:
+def _own_product(left: Any, right: Any, int8: bool) -> Callable[[], object]:
     import torch
 
     from polyseme.kernels import native, threads
 
-    product = native.Linear(right, torch.zeros(len(right)), eight=eight)
+    product = native.PackedLinear(right, torch.zeros(len(right)), int8=int8)
     rows = [left.numpy()[part] for part in threads.parts(len(left))]
     return lambda: threads.share(product, rows)
 

@@ -155,7 +155,7 @@ def make_model(unit: Unit, args: argparse.Namespace) -> Any:
     from polyseme import Classifier, Pairs, Tagger
     from polyseme.model.config import from_dict
     from polyseme.tasks.features.feature_cache import FeatureCache
-    from polyseme.tasks.fitting.settings import merged, parse_settings
+    from polyseme.tasks.parameters import merged, parse_settings
 
     kind = {"tagger": Tagger, "classifier": Classifier, "pairs": Pairs}[tasks_data.TASKS[unit.task].model]
     row = ROWS[unit.row]

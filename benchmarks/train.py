@@ -33,11 +33,11 @@ def measure(size: str, shards: Shards, args: argparse.Namespace) -> dict[str, ob
     for _ in range(args.first):
         report = trainer.take_step()
     report.loss  # noqa: B018 - wait for it
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for _ in range(args.steps):
         report = trainer.take_step()
     loss = report.loss
-    seconds = (time.perf_counter() - begun) / args.steps
+    seconds = (time.perf_counter() - started) / args.steps
     loop = settings.training
     found: dict[str, object] = {
         "size": size,
@@ -75,15 +75,15 @@ def recurrence(trainer: Trainer, settings: TrainSettings, steps: int) -> float:
             top, _ = read(bilm, way, ahead, state)
         top.backward(inputs)
 
-    begun = 0.0
+    started = 0.0
     for number in range(steps + 3):
         if number == 3:
             _wait(parameter.device)
-            begun = time.perf_counter()
+            started = time.perf_counter()
         bilm.zero_grad()
         directions.run(work)
     _wait(parameter.device)
-    return loop.rows * loop.window * steps / (time.perf_counter() - begun)
+    return loop.rows * loop.window * steps / (time.perf_counter() - started)
 
 
 def profile(trainer: Trainer, steps: int = 5) -> list[tuple[str, float]]:

@@ -13,10 +13,9 @@ from weakref import finalize
 
 import numpy as np
 
-from polyseme.embedding.batching import windows
+from polyseme.embedding.batching import check_sentences, sentence_size, windows
 from polyseme.embedding.binary import Message, unpack
-from polyseme.embedding.interfaces import ArrayType, Piece
-from polyseme.embedding.sentences import check_sentences, size
+from polyseme.embedding.interfaces import ArrayType, EmbeddedSentence
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
 from polyseme.parallel import map_threads
 
@@ -66,13 +65,13 @@ class Client:
         """Embed sentences, lists of words: an array (layers, words, dim) for each, in order, as a stream."""
         return self._embed(check_sentences(sentences))
 
-    def embed_text(self, text: str) -> Iterator[Piece]:
+    def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Embed raw text that fits into one request; the server splits it into sentences and words."""
         if not isinstance(text, str):
             raise InputError(f"embed_text takes one string of raw text, not {type(text).__name__}")
         message = self._request({"text": text}, 0)
         spans = ([(start, end) for start, end in each] for each in message.header["spans"])
-        return map(Piece, message.header["words"], spans, message.vectors)
+        return map(EmbeddedSentence, message.header["words"], spans, message.vectors)
 
     def close(self) -> None:
         """Close the idle connections; a later request opens new ones."""
@@ -91,7 +90,7 @@ class Client:
 
     def _cost(self, words: Sequence[str]) -> int:
         """The size of a sentence, scaled so that a window stays within the limits on words and on sentences."""
-        return max(size(words), -(-self._words // self._sentences))
+        return max(sentence_size(words), -(-self._words // self._sentences))
 
     def _request(self, fields: dict[str, Any], first: int) -> Message:
         body = {"model": self.name, "format": self._dtype, **fields}

@@ -1,9 +1,10 @@
-"""A folder of labelled sets in small, laid out as `polyseme report --data` wants it."""
+"""Small inputs of `polyseme report`: a folder of labelled data sets (``--data``) and task results (``--tasks``)."""
 
 import json
 import lzma
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 SUBJECTS = ("I", "They")
 VERBS = (("walk", "walked"), ("see", "saw"))
@@ -14,7 +15,7 @@ UPOS = {"the": "DET", "a": "DET", "my": "DET", "old": "ADJ", ".": "PUNCT", "yest
 
 
 def make_data(folder: Path) -> Path:
-    """All the sets that the report knows."""
+    """Write all data sets that the report uses."""
     _grammar(folder / "pos-ud-ewt")
     _names(folder / "ner-wnut17")
     _senses(folder / "wsd")
@@ -107,3 +108,18 @@ def _rated(count: int) -> list[str]:
 def _write(path: Path, lines: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def make_task_results(fingerprint: str = "mine", **scores: dict[str, list[float]]) -> dict[str, dict[str, Any]]:
+    """Results of fitted tasks as `benchmarks/tasks.py` stores them, from scores by task, row and seed."""
+    encoders = {"glove": []}
+    return {
+        f"{task}/{row}/{seed}": {
+            "score": score,
+            "encoders": encoders.get(row.partition("@")[0], [{"name": "elmo", "fingerprint": fingerprint}]),
+            "mixes": {"input": [{"weights": [0.2, 0.5, 0.3], "gamma": 1.5}]} if row == "elmo" else {},
+        }
+        for task, rows in scores.items()
+        for row, seeds in rows.items()
+        for seed, score in enumerate(seeds)
+    }

@@ -30,11 +30,11 @@ TABLES = {
 
 def write_text(path: Path, sentences: int = 300, seed: int = 0) -> Path:
     """Sentences in which a word says what the next one is."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     lines = []
     for number in range(sentences):
-        first = chance.randrange(30)
-        lines.append(" ".join(f"w{(first + 7 * place) % 30}" for place in range(chance.randrange(1, 12))))
+        first = rng.randrange(30)
+        lines.append(" ".join(f"w{(first + 7 * place) % 30}" for place in range(rng.randrange(1, 12))))
         if number % 10 == 9:
             lines.append("")
     path.write_text("\n".join(lines) + "\n")

@@ -12,9 +12,9 @@ import polyseme
 from polyseme.analysis.demo import labelled_uses
 from polyseme.analysis.words.spelling import SpellingSettings, known_words, spelling
 from polyseme.corpus.uses import bundled_sentences, embed_uses
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError
 from polyseme.formats import SHIPPED_FOLDER, SHIPPED_MODEL, open_model
-from polyseme.formats.vectors.search import unit
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
 from polyseme.tasks.folder import EncoderSource

@@ -17,7 +17,7 @@ from polyseme.corpus.neighbours import Neighbours, nearest_uses
 from polyseme.corpus.senses import principal_plane
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
 from polyseme.embedding.interfaces import Embedder
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.lm import LanguageModel
 from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
 from polyseme.text.tokenizer import tokenize_words

@@ -15,12 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.similarity import search
 from polyseme.errors import ConfigError, FormatError, InputError, nearest
 from polyseme.formats.vectors import open_vectors, recognise
-from polyseme.formats.vectors.search import search
 from polyseme.formats.vectors.table import VectorTable
 
 Unknown = Literal["zero", "mean"]

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
-import typer
+from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption, RawOption
 from polyseme.cli.output import Progress, open_embedder
@@ -25,16 +25,11 @@ Item = TypeVar("Item", bound="HasWords")
 class CorpusOptions:
     """The options that say in which corpus a word's uses are looked for, and with which model."""
 
-    model: Annotated[
-        str | None, typer.Option(help=f"{MODELS}. [default: that of the index, or english]", show_default=False)
-    ] = None
-    corpus: Annotated[
-        list[str] | None,
-        typer.Option(help="Text to search, one sentence per line: a file, folder or pattern; repeatable."),
-    ] = None
-    index: Annotated[Path | None, typer.Option(help="A corpus that `polyseme index` has embedded.")] = None
+    model: Annotated[str | None, Option(help=f"{MODELS}. [default: that of the index, or english]")] = None
+    corpus: Annotated[list[str] | None, Option(help="Text to search: a file, folder or pattern; repeatable.")] = None
+    index: Annotated[Path | None, Option(help="A corpus that `polyseme index` has embedded.")] = None
     raw: RawOption = False
-    match_case: Annotated[bool, typer.Option("--match-case", help="Distinguish Turkey from turkey.")] = False
+    match_case: Annotated[bool, Option("--match-case", help="Distinguish Turkey from turkey.")] = False
     device: DeviceOption = "cpu"
 
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from polyseme.cli.fitting import Read
     from polyseme.tasks.metrics import ClassScores, Counts, NumberScores
     from polyseme.tasks.sentences.model import ExampleModel
-    from polyseme.tasks.tagging.network import TagScores
-    from polyseme.tasks.tagging.tagger import Tagger
+    from polyseme.tasks.tagging.tagger import Tagger, TagScores
 
     AnyModel = Tagger | ExampleModel[Any, Any, Any]
     AnyScores = TagScores | ClassScores | NumberScores

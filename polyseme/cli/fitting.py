@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.cli.options import FitOptions, PlotOptions, check_restart
-from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
+from polyseme.cli.options import FitOptions, PlotOptions
+from polyseme.cli.output import REFRESH_SECONDS, check_restart, decimals, file_size, make_spinner, percent, show_table
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import try_folder
 
@@ -78,12 +78,7 @@ def hold_out(examples: Examples, fraction: float, at_random: bool) -> tuple[Exam
     count = len(examples[0])
     size = max(1, round(fraction * count))
     held_out = set(_sample(count, size) if at_random else range(count - size, count))
-    inputs, answers = examples
-    rest, dev = ([n for n in range(count) if (n in held_out) == held] for held in (False, True))
-    return ([inputs[n] for n in rest], [answers[n] for n in rest]), (
-        [inputs[n] for n in dev],
-        [answers[n] for n in dev],
-    )
+    return _rows(examples, set(range(count)) - held_out), _rows(examples, held_out)
 
 
 def read_examples(path: Path | str, columns: ColumnSpec) -> Examples:
@@ -137,7 +132,7 @@ def _encoders(given: Sequence[str] | None) -> list[str]:
 def _settings(model_class: type[AnyModel], options: FitOptions, chosen: Mapping[str, object]) -> list[Any]:
     """Settings of the network and of the fit: defaults, what the options say, and what --set says on top."""
     from polyseme.model.config import from_dict
-    from polyseme.tasks.fitting.settings import merged, parse_settings
+    from polyseme.tasks.parameters import merged, parse_settings
 
     network = model_class.__name__.lower()  # as people type it: tagger.dropout=0.3
     defaults = {

@@ -9,10 +9,9 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-import typer
+from typer import Argument, Option
 
 from polyseme.cli.output import working, write_json
-from polyseme.errors import ConfigError
 from polyseme.files import check_writable
 
 if TYPE_CHECKING:
@@ -22,49 +21,35 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="TaskModel[Any, Any]")
 
 MODELS = "An ELMo model of any format, a transformers folder or name, or a vector file"
-TEXT_FILES = "Text files, folders, patterns, or - (stdin); .gz, .bz2, .xz and .zst too."
+FILES = "Text files, folders, patterns, or - (stdin)"
+TEXT_FILES = f"{FILES}; .gz, .bz2, .xz and .zst too."
 
-ModelArgument = Annotated[
-    str, typer.Argument(metavar="MODEL", help=f"{MODELS}; `english` is the model that comes with polyseme.")
-]
-ShippedArgument = Annotated[
-    str | None, typer.Argument(metavar="MODEL", help=f"{MODELS}. [default: english]", show_default=False)
-]
-ShippedOption = Annotated[str | None, typer.Option("--model", help=f"{MODELS}. [default: english]", show_default=False)]
-LanguageModelOption = Annotated[
-    str | None,
-    typer.Option("--model", help="A model with a softmax, as `polyseme train` makes. [default: english]"),
-]
-VocabularyOption = Annotated[
-    Path | None, typer.Option(help="The word list of a model that reads words by number, one word per line.")
-]
-DeviceOption = Annotated[str, typer.Option(help="Where to compute: cpu, cuda, cuda:1, ...")]
-LayerOption = Annotated[str, typer.Option(help="all, or the number of one layer.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random number generator.")]
-RawOption = Annotated[bool, typer.Option("--raw", help="The text is raw: split it into sentences and words first.")]
-TokenizedOption = Annotated[
-    bool,
-    typer.Option("--tokenized", help="One sentence per line, words separated by spaces. [default: raw text]"),
-]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
+ModelArgument = Annotated[str, Argument(metavar="MODEL", help=f"{MODELS}; `english` comes with polyseme.")]
+ShippedArgument = Annotated[str | None, Argument(metavar="MODEL", help=f"{MODELS}. [default: english]")]
+ShippedOption = Annotated[str | None, Option("--model", help=f"{MODELS}. [default: english]")]
+LanguageModelOption = Annotated[str | None, Option("--model", help="A model with a softmax. [default: english]")]
+VocabularyOption = Annotated[Path | None, Option(help="Word list of a model that reads words by number.")]
+DeviceOption = Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1, ...")]
+LayerOption = Annotated[str, Option(help="all, or the number of one layer.")]
+SeedOption = Annotated[int, Option(min=0, help="Seed of the random number generator.")]
+RawOption = Annotated[bool, Option("--raw", help="The text is raw: split it into sentences and words first.")]
+TokenizedOption = Annotated[bool, Option("--tokenized", help="One sentence per line, words separated by spaces.")]
+ResumeOption = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
+OverwriteOption = Annotated[bool, Option("--overwrite", help="Replace the output if it exists.")]
 HeaderOption = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line names the columns. [default: detected]"),
+    bool | None, Option("--header/--no-header", help="Whether the first line is a header. [default: detected]")
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="text, json or tsv. [default: text on a terminal, otherwise json]")
+    str | None, Option("--format", help="text, json or tsv. [default: text on a terminal, else json]")
 ]
-WordVectorsOption = Annotated[Path | None, typer.Option(help="Static word vectors to add, such as GloVe's.")]
+WordVectorsOption = Annotated[Path | None, Option(help="Static word vectors to add, such as GloVe's.")]
 
 
 @dataclass(frozen=True)
 class ResultOptions:
     """The option --json of commands that print a result, and how the result is presented."""
 
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
-    ] = None
+    json: Annotated[str | None, Option("--json", metavar="FILE", help="Write the result as JSON; - is stdout.")] = None
 
     def check(self) -> None:
         """Refuse output files that cannot be written, before hours of work."""
@@ -83,9 +68,7 @@ class ResultOptions:
 class PlotOptions(ResultOptions):
     """The options --json and --plot of commands that can also draw their result."""
 
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw a figure: *.png, *.svg or *.pdf.")
-    ] = None
+    plot: Annotated[Path | None, Option("--plot", metavar="FILE", help="Draw a figure: *.png, *.svg or *.pdf.")] = None
 
     def check(self) -> None:
         """Refuse output files that cannot be written, before hours of work."""
@@ -107,14 +90,11 @@ class PlotOptions(ResultOptions):
 class LabelColumns:
     """Which columns of a CoNLL file hold the words and their labels."""
 
-    column: Annotated[
-        str | None,
-        typer.Option(help="Column of the labels: a number from 1, or a name like upos. [default: upos, or the last]"),
-    ] = None
-    feature: Annotated[str | None, typer.Option(help="Instead of a column: a feature of CoNLL-U, like Tense.")] = None
-    word_column: Annotated[
-        int | None, typer.Option(min=1, help="Column of the words. [default: 2 in CoNLL-U, otherwise 1]")
-    ] = None
+    column: Annotated[str | None, Option(help="Column of the labels: a name or number. [default: upos or last]")] = None
+    feature: Annotated[str | None, Option(help="Instead of a column: a feature of CoNLL-U, like Tense.")] = None
+    word_column: Annotated[int | None, Option(min=1, help="Column of the words. [default: 2 in CoNLL-U, else 1]")] = (
+        None
+    )
 
     def labels(self) -> LabelSpec:
         """The same choice of labels, as the reader of CoNLL files takes it."""
@@ -127,43 +107,35 @@ class LabelColumns:
 class FitOptions:
     """The options that `tag fit`, `classify fit` and `pairs fit` share."""
 
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the model to.")]
-    dev: Annotated[Path | None, typer.Option(help="A file like TRAIN to evaluate on; the best epoch is kept.")] = None
-    held_out: Annotated[
-        float, typer.Option(help="Instead of --dev: evaluate on this fraction of TRAIN, such as 0.1.", min=0, max=0.9)
-    ] = 0
+    output: Annotated[Path, Option("--output", "-o", help="The folder to write the model to.")]
+    dev: Annotated[Path | None, Option(help="A file like TRAIN to evaluate on; the best epoch is kept.")] = None
+    held_out: Annotated[float, Option(help="Instead of --dev: a fraction of TRAIN, such as 0.1.", min=0, max=0.9)] = 0
     encoder: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Contextual vectors: an ELMo model, a transformer or a vector file; repeat for several, or say none. "
-            "[default: english]",
-            show_default=False,
+        Option(
+            help="Contextual vectors: an ELMo model, a transformer or a vector file; repeatable; or none. "
+            "[default: english]"
         ),
     ] = None
     words: WordVectorsOption = None
     where: Annotated[
         str | None,
-        typer.Option(
-            help="Where contextual vectors enter: input, output, both, or taglm. [default: input; both for pairs]",
-            show_default=False,
-        ),
+        Option(help="Where contextual vectors enter: input, output, both, or taglm. [default: input; both for pairs]"),
     ] = None
     layers: Annotated[
-        str, typer.Option(help="all (a learned mix), average, top, a number, or a mix named in the BERT paper.")
+        str, Option(help="all (a learned mix), average, top, a number, or a mix named in the BERT paper.")
     ] = "all"
-    fine_tune: Annotated[bool, typer.Option("--fine-tune", help="Train the encoders too.")] = False
+    fine_tune: Annotated[bool, Option("--fine-tune", help="Train the encoders too.")] = False
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Change one setting, such as fit.rate=0.002; repeatable."),
+        Option("--set", metavar="NAME=VALUE", help="Change one setting, such as fit.rate=0.002; repeatable."),
     ] = None
     seed: SeedOption = 0
-    bundle: Annotated[bool, typer.Option("--bundle", help="Copy the encoders into the model's folder.")] = False
+    bundle: Annotated[bool, Option("--bundle", help="Copy the encoders into the model's folder.")] = False
     resume: ResumeOption = False
     overwrite: OverwriteOption = False
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder that vectors are cached in. [default: the user's cache]")
-    ] = None
-    budget: Annotated[float, typer.Option(help="Largest size of the cache, in GB.", min=0)] = 16
+    cache: Annotated[Path | None, Option(help="Folder that vectors are cached in. [default: the user's cache]")] = None
+    budget: Annotated[float, Option(help="Largest size of the cache, in GB.", min=0)] = 16
     device: DeviceOption = "cpu"
 
 
@@ -171,9 +143,7 @@ class FitOptions:
 class EncoderOptions:
     """The options with which `predict` and `evaluate` of a task open a fitted model."""
 
-    encoder: Annotated[
-        list[str] | None, typer.Option(help="Where the model's encoder is now, if it has moved; repeat for several.")
-    ] = None
+    encoder: Annotated[list[str] | None, Option(help="New path of the encoder, if it has moved; repeatable.")] = None
     words: WordVectorsOption = None
     device: DeviceOption = "cpu"
 
@@ -205,12 +175,6 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
-
-
-def check_restart(resume: bool, overwrite: bool) -> None:
-    """Refuse --resume together with --overwrite."""
-    if resume and overwrite:
-        raise ConfigError("--resume continues a run and --overwrite discards it; give one of them")
 
 
 def _parameters(group: type[Any]) -> Iterator[inspect.Parameter]:

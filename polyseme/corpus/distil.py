@@ -17,8 +17,8 @@ from polyseme.corpus.kmeans import spherical_kmeans
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats.vectors.search import unit
 
 CONTEXT = 12  # words on each side of a use that are shown
 SENSE_USES = 100  # uses of a word that are clustered by default

@@ -17,8 +17,8 @@ import numpy as np
 from polyseme.corpus.uses import Reservoir, Use, embed_uses, layer_weights
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError, nearest
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ import numpy as np
 from polyseme.corpus.uses import Uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.records import Record
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.files import atomic_folder
-from polyseme.formats.vectors.search import unit
 
 VERSION = 1
 _SAME = 0.999  # cosine above which vectors are the same, after rounding to half precision or on another device

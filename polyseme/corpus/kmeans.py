@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 
 ITERATIONS = 25  # of Lloyd's algorithm, at most
 

@@ -11,8 +11,8 @@ from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.uses import Use, Uses, embed_uses
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.loading import load
 
 _BLOCK = 1 << 14  # vectors compared at a time

@@ -13,8 +13,8 @@ import numpy as np
 from polyseme.corpus.kmeans import spherical_kmeans
 from polyseme.corpus.uses import Use, Uses
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError, require
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:

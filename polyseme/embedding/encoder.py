@@ -1,4 +1,4 @@
-"""A network that gives word vectors, and one way of embedding for all: streaming, order kept, memory constant."""
+"""Encoders: networks that give word vectors, and the one streaming `embed` for all of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,32 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
-from polyseme.embedding.interfaces import Batch, EmbedSettings, Piece
-from polyseme.embedding.sentences import check_sentences, size
+from polyseme.embedding.batching import (
+    check_sentences,
+    compute_in_order,
+    map_windows,
+    sentence_size,
+    window_words,
+    windows,
+)
+from polyseme.embedding.interfaces import Batch, EmbeddedSentence, EmbedSettings, EmbedStrategy
+from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import cosine_matrix, is_vectors
+from polyseme.embedding.texts import Texts, encode_texts
 from polyseme.errors import ConfigError, InputError
-from polyseme.parallel import map_processes, map_threads
 from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-WORD_BUDGET = 1024  # where nobody says otherwise
+WORD_BUDGET = 1024  # words at a time, by default
 
 
 class Encoder(nn.Module, ABC):
-    """What a task trains through, and an `Embedder`. Gradients flow through `forward`; `embed` keeps none."""
+    """Base class of encoders: a network that a task can train through, and an `Embedder`.
+
+    Gradients flow through `forward`; `embed` and `encode` keep none. A subclass needs `collate` and `forward`.
+    """
 
     name: str
     dim: int
@@ -36,84 +47,40 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def collate(self, sentences: Sequence[Sequence[str]]) -> Batch:
-        """Make sentences ready; cheap, and safe to do in a data loader's process."""
+        """Make sentences ready for `forward`; cheap, and safe in a data loader's process."""
 
     @abstractmethod
     def forward(self, batch: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - its own collate's batch
         """All layers (B, L, T, D), zero where there is no word, and the mask (B, T)."""
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.parameters()).device
-
-    @property
-    def word_budget(self) -> int:
-        """Words computed at a time."""
-        return self.settings.word_budget or WORD_BUDGET
-
-    def check_precision(self) -> None:
-        """Refuse a precision that this encoder cannot compute in where it is."""
-        if self.settings.precision != "float32":
-            raise ConfigError(
-                f"{self.name} computes in float32; precision={self.settings.precision!r} is for ELMo models"
-            )
-
-    def prepare(self) -> None:
-        """Do now what would else be done at the first batch."""
-        return
-
-    def begin_batch(self, sentences: Sequence[Sequence[str]]) -> Callable[[], Sequence[np.ndarray]]:
-        """Begin to embed some sentences in one pass; what is returned waits for their vectors and gives them.
-
-        `embed` calls it with as many sentences as the budget allows, and for the next ones before it waits.
-        """
-        return partial(list, self._embed_batch(sentences))
-
-    @torch.inference_mode()
-    def _embed_batch(self, sentences: Sequence[Sequence[str]]) -> list[np.ndarray]:
-        training = self.training
-        if training:
-            self.eval()
-        try:
-            with torch.autocast(self.device.type, enabled=False):  # a caller's autocast would change the numbers
-                layers, mask = self(self.collate(sentences).to(self.device))
-        finally:
-            if training:
-                self.train()
-        array = layers.to(getattr(torch, self.settings.dtype)).cpu().numpy()
-        lengths = mask.sum(dim=1).tolist()
-        return [np.array(array[row, :, :length]) for row, length in enumerate(lengths)]
-
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
-        """For each sentence, a list of words, an array (layers, words, dim), in order.
+        """Word vectors: for each sentence, a list of words, an array (layers, words, dim), in order.
 
         Sentences are taken as they are needed, a few thousand words ahead, so a stream of any length takes constant
         memory. A sentence's vectors depend on nothing but the sentence.
         """
-        ahead = self._windows(sentences)
-        workers, on_cpu = self.settings.workers, self.device.type == "cpu"
-        if workers > 1 and not on_cpu:
-            raise ConfigError(f"workers={workers} is for the CPU; on {self.device} use one, and a larger word_budget")
-        if workers > 1:
-            self.prepare()  # once, to be shared
-            start = partial(torch.set_num_threads, max(1, torch.get_num_threads() // workers))
-            embedded = map_processes(partial(_embed_window, self), ahead, workers, workers + 1, start)
-        elif on_cpu:
-            embedded = map(partial(_embed_window, self), ahead)
-        else:  # the device stays busy while the caller reads the next window
-            embedded = map_threads(partial(_embed_window, self), ahead)
-        return (vectors for window in embedded for vectors in window)
+        return self.strategy().embed(sentences, self.settings)
 
-    def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
-        """Sentences, some thousand words at a time, as `_beginning` takes them."""
-        return windows(check_sentences(sentences), size, window_words(self.word_budget))
+    def encode(
+        self, texts: Texts, *, pool: str = "mean", layers: LayerChoice = "average", normalize: bool = False
+    ) -> np.ndarray:
+        """Text vectors: one vector a text, as an array (texts, dim); a single string gives (dim,).
 
-    def _beginning(self, window: list[Any]) -> Callable[[list[Any]], Callable[[], Sequence[np.ndarray]]]:
-        """How to begin batches of a window."""
-        return self.begin_batch
+        Args:
+            texts: Raw strings, which are tokenised, or lists of words. A text may have several sentences.
+            pool: ``mean`` or ``max`` over the words of a text; a text without words gives zeros.
+            layers: ``average``, ``top``, a layer's number, a `Mix`, or another choice that `polyseme.choose` knows.
+            normalize: Scale vectors to length 1, so that dot products are cosine similarities.
+        """
+        if self.settings.boundaries:
+            raise ConfigError("encode pools over the words of a text; load the model without boundaries=True")
+        return encode_texts(self, texts, pool=pool, layers=layers, normalize=normalize)
 
-    def embed_text(self, text: str) -> Iterator[Piece]:
+    def similarity(self, first: Texts | np.ndarray, second: Texts | np.ndarray) -> np.ndarray:
+        """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned."""
+        return cosine_matrix(*(each if is_vectors(each) else self.encode(each) for each in (first, second)))
+
+    def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Split raw text into sentences and words and embed them; each word's place in the text is kept."""
         if not isinstance(text, str):
             raise InputError(
@@ -126,11 +93,36 @@ class Encoder(nn.Module, ABC):
                 read.append(sentence)
                 yield sentence.words
 
-        return (Piece(*read.popleft(), vectors) for vectors in self.embed(sentences()))
+        return (EmbeddedSentence(*read.popleft(), vectors) for vectors in self.embed(sentences()))
 
     def embed_documents(self, documents: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[np.ndarray]]:
-        """Embed sentences in the context of their document; only ELMo carries its state on and can."""
+        """Embed sentences in the context of their document; only ELMo, which carries its state on, can."""
         raise ConfigError(f"{self.name} reads each sentence by itself; only an ELMo model embeds whole documents")
+
+    def strategy(self) -> EmbedStrategy:
+        """The embedding strategy for the current device, settings and weights."""
+        return ForwardStrategy(self)
+
+    def prepare(self) -> None:
+        """Do now what would otherwise be done at the first batch: weights packed, or sent to the device."""
+        self.strategy()
+
+    def check_precision(self) -> None:
+        """Refuse a precision that this encoder cannot compute in on its device."""
+        if self.settings.precision != "float32":
+            raise ConfigError(
+                f"{self.name} computes in float32; precision={self.settings.precision!r} is for ELMo models"
+            )
+
+    @property
+    def device(self) -> torch.device:
+        """The device that the weights are on."""
+        return next(self.parameters()).device
+
+    @property
+    def word_budget(self) -> int:
+        """Words computed at a time: the setting, or what suits the device."""
+        return self.strategy().word_budget(self.settings)
 
     def misread(self, words: Sequence[str]) -> Counter[str]:
         """Words of a sentence that the model cannot read as they are, by what happens to them: ``cropped`` and so on.
@@ -140,11 +132,11 @@ class Encoder(nn.Module, ABC):
         return Counter()
 
     def remarks(self) -> list[str]:
-        """What is worth saying after words were embedded."""
+        """Sentences worth printing after words were embedded, such as the hit rate of the cache."""
         return []
 
     def describe(self) -> dict[str, str | int]:
-        """What a person wants to know of the model, by name."""
+        """Facts about the model for people, by name: parameters, layers, dimensions."""
         parameters = sum(weight.numel() for weight in self.parameters())
         return {"parameters": parameters, "layers of vectors": self.num_layers, "dimensions": self.dim}
 
@@ -155,13 +147,45 @@ class Encoder(nn.Module, ABC):
         return digest.hexdigest()
 
 
+class ForwardStrategy(EmbedStrategy):
+    """Plain torch: pads a batch and runs `Encoder.forward`, for any encoder on any device."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def word_budget(self, settings: EmbedSettings) -> int:
+        """Words computed at a time: the setting, or the default."""
+        return settings.word_budget or WORD_BUDGET
+
+    def embed(self, sentences: Iterable[Sequence[str]], settings: EmbedSettings) -> Iterator[np.ndarray]:
+        """Arrays (layers, words, dim), one a sentence, in order, while sentences come."""
+        stream = windows(check_sentences(sentences), sentence_size, window_words(self.word_budget(settings)))
+        return map_windows(
+            partial(self._embed_window, settings=settings), stream, settings.workers, self.encoder.device
+        )
+
+    def _embed_window(self, window: list[list[str]], settings: EmbedSettings) -> list[np.ndarray]:
+        start = partial(self._start_batch, dtype=getattr(torch, settings.dtype))
+        return compute_in_order(window, sentence_size, self.word_budget(settings), start)
+
+    @torch.inference_mode()
+    def _start_batch(self, sentences: list[list[str]], dtype: torch.dtype) -> Callable[[], list[np.ndarray]]:
+        encoder, training = self.encoder, self.encoder.training
+        if training:
+            encoder.eval()
+        try:
+            with torch.autocast(encoder.device.type, enabled=False):  # a caller's autocast would change the numbers
+                layers, mask = encoder(encoder.collate(sentences).to(encoder.device))
+        finally:
+            if training:
+                encoder.train()
+        array = layers.to(dtype).cpu().numpy()
+        lengths = mask.sum(dim=1).tolist()
+        return partial(list, [np.array(array[row, :, :length]) for row, length in enumerate(lengths)])
+
+
 def hash_weights(digest: _Hash, weights: Mapping[str, Tensor]) -> None:
-    """Add names and bytes to a digest."""
+    """Add names and bytes of weights to a digest."""
     for name, tensor in weights.items():
         digest.update(name.encode())
         digest.update(tensor.cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-
-
-def _embed_window(encoder: Encoder, window: list[Any]) -> list[np.ndarray]:
-    """The vectors of some sentences, computed in batches of like length."""
-    return compute_in_order(window, size, encoder.word_budget, encoder._beginning(window))

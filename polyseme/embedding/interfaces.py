@@ -1,4 +1,4 @@
-"""What everything else is written against.
+"""Interfaces of embedding: `Embedder`, `EmbedStrategy`, and the settings and results they share.
 
 An `Embedder` gives vectors to anybody who has sentences. An `Encoder` (in `encoder.py`) is a network that a task can
 train through, and an `Embedder` too.
@@ -6,6 +6,7 @@ train through, and an `Embedder` too.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeVar, get_args, runtime_checkable
@@ -22,7 +23,7 @@ Precision = Literal["float32", "tf32", "bfloat16", "float16", "int8"]
 
 @dataclass(frozen=True)
 class EmbedSettings:
-    """How an encoder embeds. Budget, cache and workers change nothing but time and memory.
+    """Settings of embedding. Budget, cache and workers change nothing but time and memory.
 
     Attributes:
         word_budget: Words computed at a time. More is faster up to a point, and takes more memory. None: what suits the
@@ -60,15 +61,15 @@ class EmbedSettings:
 
 @runtime_checkable
 class Batch(Protocol):
-    """Sentences made ready for an encoder; what is inside is the encoder's affair."""
+    """Sentences made ready for an encoder's `forward`; what is inside is the encoder's affair."""
 
     def to(self: B, device: torch.device | str) -> B:
-        """The same on another device."""
+        """The same batch on another device."""
         ...
 
 
-class Piece(NamedTuple):
-    """One sentence of a text."""
+class EmbeddedSentence(NamedTuple):
+    """A sentence of a raw text: its words, their places in the text, their vectors."""
 
     words: list[str]
     spans: list[tuple[int, int]]  # text[start:end] is the word
@@ -76,7 +77,7 @@ class Piece(NamedTuple):
 
 
 class Embedder(Protocol):
-    """What gives word vectors."""
+    """Anything that gives word vectors: an `Encoder`, or a server through `polyseme.Client`."""
 
     name: str
     dim: int
@@ -85,3 +86,15 @@ class Embedder(Protocol):
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
         """For each sentence, a list of words, an array (layers, words, dim), in order."""
         ...
+
+
+class EmbedStrategy(ABC):
+    """How an encoder embeds on one kind of hardware: plain torch, native CPU kernels, or tensors on a GPU."""
+
+    @abstractmethod
+    def embed(self, sentences: Iterable[Sequence[str]], settings: EmbedSettings) -> Iterator[np.ndarray]:
+        """Arrays (layers, words, dim), one a sentence, in order, while sentences come."""
+
+    @abstractmethod
+    def word_budget(self, settings: EmbedSettings) -> int:
+        """Words computed at a time: the setting, or what suits the hardware."""

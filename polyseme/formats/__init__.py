@@ -1,4 +1,4 @@
-"""Files to models and back. Foreign tensor names live here and nowhere else."""
+"""Model file formats: loading and saving. Foreign tensor names live here and nowhere else."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ MAX_MEMBERS = 1_000  # files of an archive
 MAX_BYTES = 16 << 30  # of an archive, unpacked
 
 _FORMATS = (native, many_langs, bilm_hdf5)
-# What is no affair of `open_model`, but may have been meant.
+# Formats that `open_model` does not read, but that may have been meant.
 _OTHERS = (
-    "transformers: a folder with config.json, which tells a model_type; "
-    "static vectors: a word and its numbers a line, word2vec's binary, or NumPy's .npy"
+    "transformers: a folder whose config.json has a model_type; "
+    "static vectors: lines of a word and its numbers, word2vec's binary, or NumPy's .npy"
 )
 
 
 def resolve_model_path(model: str | Path | None) -> str | Path:
-    """The path of a model: of the one that ships for None or its name, else what is given.
+    """Resolve a model's path: None, or its name, is the model that ships with the package; else what is given.
 
-    A file or folder of that name in the working folder comes first.
+    A file or folder of that name in the working folder takes precedence.
     """
     if model is not None and (str(model) != SHIPPED_MODEL or Path(model).exists()):
         return model
@@ -49,35 +49,35 @@ def resolve_model_path(model: str | Path | None) -> str | Path:
 
 
 def open_model(path: str | Path, vocabulary: str | Path | None = None) -> StoredModel:
-    """Read a model from a file, a folder or an archive of any known format.
+    """Open a model from a file, a folder or an archive of any known format.
 
     Args:
         path: Any file of the model, its folder, or a zip or tar of it.
-        vocabulary: The words of a bilm-tf model that reads word numbers, when they are not beside it.
+        vocabulary: The words of a bilm-tf model that reads word ids, when they are not beside it.
     """
     with _located(Path(path)) as place:
         return _load(place, vocabulary, shown=Path(path))
 
 
 def open_softmax(path: str | Path) -> StoredSoftmax:
-    """Read the head of a model's language model; only our own format has one."""
+    """Open the softmax head of a model's language model; only our own format has one."""
     with _located(Path(path)) as place:
         module = _known_format(place, Path(path))
         if module is not native:
             raise FormatError(native.without_softmax(Path(path)))
-        with _plainly(Path(path)):
+        with _format_errors(Path(path)):
             return native.load_softmax(place)
 
 
 def open_extras(path: str | Path) -> dict[str, bytes]:
-    """Further files that go with a model of our own format, by name; none for the others."""
-    with _located(Path(path)) as place, _plainly(Path(path)):
+    """Read the extra files of a model of our own format, by name; other formats have none."""
+    with _located(Path(path)) as place, _format_errors(Path(path)):
         return native.load_extras(place) if native.recognises(place) else {}
 
 
 @contextmanager
 def _located(path: Path) -> Iterator[Path]:
-    """Where a model lies: the path itself, or a folder inside of the unpacked archive."""
+    """Locate a model: the path itself, or a folder inside of the unpacked archive."""
     path = Path(resolve_model_path(path)).expanduser()
     if not path.exists():
         raise FormatError(f"{path} does not exist; give the path of a model (a file, a folder, a zip or a tar.gz)")
@@ -93,8 +93,8 @@ def _located(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _plainly(shown: Path, name: str = native.NAME) -> Iterator[None]:
-    """Formats check what people get wrong; a file that was tampered with can be wrong in any way."""
+def _format_errors(shown: Path, name: str = native.NAME) -> Iterator[None]:
+    """Turn any error into a FormatError: formats check for usual faults, a corrupt file can be wrong in any way."""
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError) as error:
@@ -111,13 +111,13 @@ def _known_format(path: Path, shown: Path):  # noqa: ANN202 - one of the modules
     module = _format_of(path)
     if module is None:
         tried = "; ".join(f"{module.NAME}: {module.LOOKS_FOR}" for module in _FORMATS)
-        raise FormatError(f"{shown} is no model that polyseme can open. Looked for {tried}; {_OTHERS}")
+        raise FormatError(f"{shown} is not a model that polyseme can open. Looked for {tried}; {_OTHERS}")
     return module
 
 
 def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel:
     module = _known_format(path, shown)
-    with _plainly(shown, module.NAME):
+    with _format_errors(shown, module.NAME):
         if module is bilm_hdf5:
             return bilm_hdf5.load(path, Path(vocabulary) if vocabulary else None)
         return module.load(path)
@@ -130,13 +130,13 @@ class _Member(NamedTuple):
 
 
 def _is_archive(path: Path) -> bool:
-    """Whether the file is a zip or a tar, compressed or not."""
+    """Whether a file is an archive: a zip or a tar, compressed or not."""
     return path.is_file() and (zipfile.is_zipfile(path) or (path.suffix != ".json" and tarfile.is_tarfile(path)))
 
 
 @contextmanager
 def _unpacked(path: Path) -> Iterator[Path]:
-    """A folder with the archive's plain files, gone again afterwards."""
+    """Unpack an archive's plain files into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="polyseme-") as name:
         folder = Path(name)
         total = 0

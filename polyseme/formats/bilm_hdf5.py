@@ -1,8 +1,9 @@
-"""bilm-tf's and AllenNLP's files: ``options.json`` and ``weights.hdf5``.
+"""bilm-tf's and AllenNLP's model format: ``options.json`` and ``weights.hdf5``.
 
 The conventions (TensorFlow's): matrices are used as x·W; one kernel holds the rows for the input above those for the
 recurrent output; gates stand in the order input, candidate, forget, output; the forget gate's bias gets 1 added at run
-time; the character table has no row for padding. `_entries` is the table of names; it reads both ways, bit for bit.
+time; the character table has no row for padding. `bilm_table.entries` is the table of names; it converts both ways, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import torch
 
 from polyseme.errors import ConfigError, FormatError, require
 from polyseme.files import atomic_write, check_absent, make_folder, read_json
-from polyseme.formats.bilm_table import Entry, entries
+from polyseme.formats.bilm_table import TensorEntry, entries
 from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
 from polyseme.formats.stored import StoredModel
 from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
@@ -33,14 +34,14 @@ SUFFIXES = (".hdf5", ".h5")
 
 
 def recognises(path: Path) -> bool:
-    """Whether this is an options file, a weight file, or a folder with both."""
+    """Whether a path is a bilm-tf options file, a weight file, or a folder with both."""
     if path.is_dir():
         return any(map(_is_options, path.glob("*.json"))) and any(path.glob("*.h*5"))
     return path.suffix in SUFFIXES or (path.suffix == ".json" and _is_options(path))
 
 
 def load(path: Path, vocabulary: Path | None = None) -> StoredModel:
-    """Read a model from either of its two files, or from their folder.
+    """Load a bilm-tf model from either of its two files, or from their folder.
 
     A file that holds nothing but the table ``embedding`` (bilm-tf's dump of context-free vectors) is read together with
     the LSTM weights beside it, and by itself, as one layer, when there are none.
@@ -48,7 +49,7 @@ def load(path: Path, vocabulary: Path | None = None) -> StoredModel:
     named = path if path.suffix in SUFFIXES and path.is_file() else None
     weights = _find_weights(path)
     if weights is None and named is None:
-        raise FormatError(f"{path}: no HDF5 file with LSTM weights (a group 'RNN_0') stands beside the options")
+        raise FormatError(f"{path}: no HDF5 file with LSTM weights (a group 'RNN_0') is beside the options")
     embedding = named if named not in (None, weights) else None
     if weights is None:
         return _load_embedding(path, vocabulary)
@@ -63,12 +64,12 @@ def load(path: Path, vocabulary: Path | None = None) -> StoredModel:
 
 
 def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
-    """Write ``path`` (.hdf5) and the options beside it, as bilm-tf and AllenNLP read them."""
+    """Save a model as bilm-tf and AllenNLP read it: ``path`` (.hdf5), and the options beside it."""
     characters = model.words.characters
     if model.config.separate_inputs or (characters and not isinstance(characters, ByteCharacters)):
-        raise ConfigError("bilm-tf's format holds byte spellings and one word encoder; this model has something else")
+        raise ConfigError("bilm-tf's format allows only byte characters and one word encoder; this model has others")
     if model.config.directions == ("backward",):
-        raise ConfigError("bilm-tf's format has no place for a model that only reads backward")
+        raise ConfigError("bilm-tf's format cannot hold a model that only reads backward")
     if model.config.lstm.forget_bias != 1:
         raise ConfigError(f"bilm-tf adds 1 to the forget gate's bias; this model adds {model.config.lstm.forget_bias}")
     h5py = require("h5py", "hdf5")
@@ -87,7 +88,7 @@ def save(model: StoredModel, path: Path, overwrite: bool = False) -> None:
 
 
 def options_path(weights: Path) -> Path:
-    """The name of the options that go with a weight file: ``x_weights.hdf5`` has ``x_options.json``."""
+    """Options file of a weight file by its name: ``x_weights.hdf5`` has ``x_options.json``."""
     stem = weights.stem
     if "weights" in stem:
         return weights.with_name(f"{stem.replace('weights', 'options')}.json")
@@ -107,14 +108,16 @@ def _find_options(weights: Path) -> Path:
         filter(_is_options, sorted(weights.parent.glob("*.json")))
     )
     if not found:
-        raise FormatError(f"{weights} needs its options beside it: no {usual[0].name} or options.json is there")
+        raise FormatError(f"{weights} needs its options beside it; there is no {usual[0].name} or options.json")
     if len(found) > 1 and not usual[0].is_file() and not usual[1].is_file():
-        raise FormatError(f"{weights}: which options are its own? Found {', '.join(path.name for path in found)}")
+        raise FormatError(
+            f"{weights}: several options files might belong to it: {', '.join(path.name for path in found)}"
+        )
     return found[0]
 
 
 def _find_weights(path: Path) -> Path | None:
-    """The file with LSTM weights that is meant by an options file, a weight file, a table of vectors, or a folder."""
+    """Find the LSTM weight file for an options file, a weight file, a table of vectors, or a folder."""
     if path.suffix in SUFFIXES and path.is_file() and _has_lstm(path):
         return path
     folder = path if path.is_dir() else path.parent
@@ -123,12 +126,12 @@ def _find_weights(path: Path) -> Path | None:
         found = [file for file in found if options_path(file).name == path.name] or found
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
-        raise FormatError(f"{path}: several files hold LSTM weights ({names}); name the one you mean")
+        raise FormatError(f"{path}: several files hold LSTM weights ({names}); give the path of one of them")
     return found[0] if found else None
 
 
 def _may_have_lstm(path: Path) -> bool:
-    """The same of a file that nobody named; one that cannot be read is not it, unless it is the only one."""
+    """Whether a file beside the given one holds LSTM weights; an unreadable one counts only if there is no other."""
     try:
         return _has_lstm(path)
     except FormatError:
@@ -176,7 +179,7 @@ def _input_config(options: Mapping[str, Any], dim: int, file: h5py.File, where: 
 
 
 def _with_table(config: BiLMConfig, embedding: Path) -> BiLMConfig:
-    """The same LSTM over a table of ready-made word vectors instead of spellings."""
+    """Configuration of the same LSTM over a table of precomputed word vectors instead of characters."""
     with open_hdf5(embedding) as file:
         rows, width = _table_shape(file)
     table = InputConfig(config.input.dim, None, num_words=rows, word_dim=width, projected=False)
@@ -210,7 +213,7 @@ def _words(config: BiLMConfig, folder: Path, vocabulary: Path | None) -> WordEnc
         return WordEncoder(ByteCharacters(limit, whole_characters=False, literal_boundaries=True))
     found = [vocabulary] if vocabulary else sorted([*folder.glob("vocab*.txt"), *folder.glob("vocab*.txt.gz")])
     if not found:
-        raise FormatError(f"{folder}: a model that reads word numbers needs its vocabulary, vocab.txt, beside it")
+        raise FormatError(f"{folder}: a model that reads word ids needs its vocabulary, vocab.txt, beside it")
     words = Vocabulary.load(found[0])
     if len(words) != config.input.num_words:
         raise FormatError(
@@ -220,7 +223,7 @@ def _words(config: BiLMConfig, folder: Path, vocabulary: Path | None) -> WordEnc
 
 
 def _read_weights(config: BiLMConfig, file: h5py.File, embedding: Path | None) -> dict[str, torch.Tensor]:
-    """All tensors; the table of words from a file of its own, where one was named."""
+    """Read all tensors; the table of word vectors comes from its own file, where one is given."""
     weights: dict[str, torch.Tensor] = {}
     for entry in entries(config):
         if entry.theirs == "embedding" and embedding:
@@ -231,9 +234,9 @@ def _read_weights(config: BiLMConfig, file: h5py.File, embedding: Path | None) -
     return weights
 
 
-def _read_entry(file: h5py.File, entry: Entry) -> Iterator[tuple[str, torch.Tensor]]:
+def _read_entry(file: h5py.File, entry: TensorEntry) -> Iterator[tuple[str, torch.Tensor]]:
     shapes = [entry.shape]
-    if entry.theirs == "char_embed":  # some dumps keep a row for padding above the others
+    if entry.theirs == "char_embed":  # some dumps have a row for padding before the others
         shapes.append((entry.shape[0] + 1, entry.shape[1]))
     array = read_dataset(file, _actual_name(file, entry.theirs), shapes)[-entry.shape[0] :]
     for name, part in zip(entry.ours, entry.split(array), strict=True):
@@ -241,7 +244,7 @@ def _read_entry(file: h5py.File, entry: Entry) -> Iterator[tuple[str, torch.Tens
 
 
 def _actual_name(file: h5py.File, name: str) -> str:
-    """Models of one layer or one direction lack some levels of the usual path, and keep TensorFlow's own names."""
+    """Name of a tensor in this file: models of one layer or direction lack some levels, and use TensorFlow's names."""
     if not name.startswith("RNN_"):
         return name
     scope, _, _, cell, _, tensor = name.split("/")
@@ -258,7 +261,7 @@ def _lstm_name(file: h5py.File, direction: int, layer: int, *tensors: str) -> st
 
 
 def _options(config: BiLMConfig) -> dict[str, Any]:
-    """What bilm-tf's and AllenNLP's readers ask for."""
+    """Options as bilm-tf's and AllenNLP's loaders expect them."""
     lstm, characters = config.lstm, config.input.characters
     options: dict[str, Any] = {
         "lstm": {
@@ -284,12 +287,12 @@ def _options(config: BiLMConfig) -> dict[str, Any]:
 
 def _need(values: Mapping[str, Any], key: str, kind: type, where: str) -> Any:  # noqa: ANN401
     if key not in values:
-        raise FormatError(f"{where} lacks {key!r}")
+        raise FormatError(f"{where}: {key!r} is missing")
     return _get(values, key, kind, None, where)
 
 
 def _get(values: Mapping[str, Any], key: str, kind: type, default: object, where: str) -> Any:  # noqa: ANN401
-    """A value of a kind; a whole number does where a broken one may stand, null is as good as nothing."""
+    """Value of a given type; an integer is accepted as float, and null counts as missing."""
     value = values.get(key)
     if value is None and default is not None:
         return default

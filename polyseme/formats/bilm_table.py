@@ -1,4 +1,4 @@
-"""bilm-tf's names, shapes and layouts of tensors beside ours, as one table that reads both ways, bit for bit.
+"""bilm-tf's tensor names, shapes and layouts beside ours: one table that converts both ways, bit for bit.
 
 The conventions are TensorFlow's: matrices are used as x·W; one kernel holds the rows for the input above those for the
 recurrent output; gates stand in the order input, candidate, forget, output; filters are (1, width, dim, count).
@@ -15,8 +15,8 @@ from polyseme.model.config import BiLMConfig, CharCnnConfig
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One dataset of theirs and the tensors of ours that it holds."""
+class TensorEntry:
+    """Table entry: one bilm-tf dataset, and the tensors of ours that it holds."""
 
     theirs: str
     shape: tuple[int, ...]
@@ -25,11 +25,11 @@ class Entry:
     join: Callable[..., np.ndarray]
 
 
-def entries(config: BiLMConfig) -> Iterator[Entry]:
-    """The table of names, shapes and layouts."""
+def entries(config: BiLMConfig) -> Iterator[TensorEntry]:
+    """Conversion table of bilm-tf's tensor names, shapes and layouts."""
     if config.input.num_words:
         shape = (config.input.num_words, config.input.word_dim)
-        yield Entry("embedding", shape, ("inputs.0.words.weight",), _one, _same)
+        yield TensorEntry("embedding", shape, ("inputs.0.words.weight",), _one, _same)
     if characters := config.input.characters:
         yield from _character_entries(characters)
     if config.input.projected:
@@ -39,28 +39,32 @@ def entries(config: BiLMConfig) -> Iterator[Entry]:
         for layer in range(lstm.num_layers):
             cell, ours = f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell", f"lstms.{direction}.{layer}"
             kernel = (2 * lstm.dim, 4 * lstm.cells)
-            yield Entry(f"{cell}/W_0", kernel, (f"{ours}.input", f"{ours}.recurrent"), _split_kernel, _join_kernel)
-            yield Entry(f"{cell}/B", (4 * lstm.cells,), (f"{ours}.bias",), _split_bias, _swap_gates)
+            yield TensorEntry(
+                f"{cell}/W_0", kernel, (f"{ours}.input", f"{ours}.recurrent"), _split_kernel, _join_kernel
+            )
+            yield TensorEntry(f"{cell}/B", (4 * lstm.cells,), (f"{ours}.bias",), _split_bias, _swap_gates)
             if lstm.projected:
-                yield Entry(f"{cell}/W_P_0", (lstm.cells, lstm.dim), (f"{ours}.projection",), _one, _same)
+                yield TensorEntry(f"{cell}/W_P_0", (lstm.cells, lstm.dim), (f"{ours}.projection",), _one, _same)
 
 
-def _character_entries(config: CharCnnConfig) -> Iterator[Entry]:
+def _character_entries(config: CharCnnConfig) -> Iterator[TensorEntry]:
     ours = "inputs.0.characters"
-    yield Entry("char_embed", (config.num_characters, config.dim), (f"{ours}.embedding.weight",), _one, _same)
+    yield TensorEntry("char_embed", (config.num_characters, config.dim), (f"{ours}.embedding.weight",), _one, _same)
     for i, (width, count) in enumerate(config.filters):
         name = f"{ours}.convolutions.{i}"
-        yield Entry(f"CNN/W_cnn_{i}", (1, width, config.dim, count), (f"{name}.weight",), _split_filter, _join_filter)
-        yield Entry(f"CNN/b_cnn_{i}", (count,), (f"{name}.bias",), _one, _same)
+        yield TensorEntry(
+            f"CNN/W_cnn_{i}", (1, width, config.dim, count), (f"{name}.weight",), _split_filter, _join_filter
+        )
+        yield TensorEntry(f"CNN/b_cnn_{i}", (count,), (f"{name}.bias",), _one, _same)
     for i in range(config.num_highway):
         size = config.num_filters
         yield from _linear(f"CNN_high_{i}/{{}}_carry", f"{ours}.highways.{i}.gate", size, size)
         yield from _linear(f"CNN_high_{i}/{{}}_transform", f"{ours}.highways.{i}.transform", size, size)
 
 
-def _linear(theirs: str, ours: str, inputs: int, outputs: int) -> Iterator[Entry]:
-    yield Entry(theirs.format("W"), (inputs, outputs), (f"{ours}.weight",), _flip, np.transpose)
-    yield Entry(theirs.format("b"), (outputs,), (f"{ours}.bias",), _one, _same)
+def _linear(theirs: str, ours: str, inputs: int, outputs: int) -> Iterator[TensorEntry]:
+    yield TensorEntry(theirs.format("W"), (inputs, outputs), (f"{ours}.weight",), _flip, np.transpose)
+    yield TensorEntry(theirs.format("b"), (outputs,), (f"{ours}.bias",), _one, _same)
 
 
 def _one(array: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -84,7 +88,7 @@ def _join_filter(array: np.ndarray) -> np.ndarray:
 
 
 def _swap_gates(array: np.ndarray) -> np.ndarray:
-    """Exchange the second and the third quarter of the last axis: input, candidate, forget, output and back."""
+    """Swap candidate and forget gate, the second and third quarter of the last axis; it is its own inverse."""
     quarters = array.reshape(*array.shape[:-1], 4, -1)
     return quarters[..., [0, 2, 1, 3], :].reshape(array.shape)
 

@@ -1,4 +1,4 @@
-"""HDF5 files of others, read with care: a dataset is looked at before it is believed."""
+"""Safe reading of foreign HDF5 files: datasets are checked before they are used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_hdf5(path: Path) -> h5py.File:
-    """Open a file for reading."""
+    """Open an HDF5 file for reading."""
     h5py = require("h5py", "hdf5")
     try:
         return h5py.File(path, "r")
@@ -26,7 +26,7 @@ def open_hdf5(path: Path) -> h5py.File:
 
 
 def read_dataset(file: h5py.File, name: str, shapes: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """One dataset of floating-point numbers that has one of the given shapes."""
+    """Read an HDF5 dataset of floating-point numbers that has one of the given shapes."""
     where = f"{file.filename}: dataset {name!r}"
     dataset = find_dataset(file, name)
     if dataset is None:
@@ -46,7 +46,7 @@ def read_dataset(file: h5py.File, name: str, shapes: Sequence[tuple[int, ...]]) 
 
 
 def find_dataset(file: h5py.File, name: str) -> h5py.Dataset | None:
-    """A dataset by its path, if it is there and its numbers are in this very file."""
+    """Find an HDF5 dataset by its path, refusing links and external data."""
     h5py = require("h5py", "hdf5")
     node: Any = file
     for part in name.split("/"):
@@ -54,10 +54,10 @@ def find_dataset(file: h5py.File, name: str) -> h5py.Dataset | None:
         if link is None:
             return None
         if not isinstance(link, h5py.HardLink):
-            raise FormatError(f"{file.filename}: {name!r} points elsewhere; only plain datasets are read")
+            raise FormatError(f"{file.filename}: {name!r} is a link; only plain datasets are read")
         node = node[part]
     if not isinstance(node, h5py.Dataset):
         return None
     if node.is_virtual or node.external:
-        raise FormatError(f"{file.filename}: the numbers of {name!r} lie elsewhere; only plain datasets are read")
+        raise FormatError(f"{file.filename}: the data of {name!r} are in another file; only plain datasets are read")
     return node

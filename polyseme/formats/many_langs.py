@@ -1,8 +1,9 @@
-"""ELMoForManyLangs' folders: ``config.json``, an architecture file, two dictionaries and two pickles of tensors.
+"""ELMoForManyLangs' model format: ``config.json``, an architecture file, two dictionaries and two pickles of tensors.
 
-Its habits, kept: begin and end of word are swapped; words are cropped before they are looked up; the forget gate's bias
-already holds its 1; the highway's gate multiplies the *carried* half, so it is negated here. Published folders often
-name an architecture file on their author's disk; its own code then takes the default that `DEFAULT` copies.
+Its conventions, kept here: begin and end of word are swapped; words are cropped before they are looked up; the forget
+gate's bias already includes its 1; the highway's gate multiplies the *carried* half, so it is negated here. Published
+folders often name an architecture file on their author's disk; its own code then uses the default that `DEFAULT`
+copies.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ DEFAULT: Mapping[str, Any] = {
 
 
 def recognises(path: Path) -> bool:
-    """Whether this is such a folder, or a file in one."""
+    """Whether a path is an ELMoForManyLangs folder, or a file in one."""
     folder = path if path.is_dir() else path.parent
     return (folder / "encoder.pkl").is_file() and (folder / "token_embedder.pkl").is_file()
 
 
 def load(path: Path) -> StoredModel:
-    """Read a model."""
+    """Load an ELMoForManyLangs model."""
     folder = path if path.is_dir() else path.parent
     architecture = _architecture(folder)
     embedder = _tensors(folder / "token_embedder.pkl")
@@ -62,7 +63,7 @@ def load(path: Path) -> StoredModel:
 
 
 def _architecture(folder: Path) -> Mapping[str, Any]:
-    """The file that config.json names, if it is in this folder; else any there; else the packaged default."""
+    """Architecture file: the one that config.json names, if it is in this folder; else any there; else the default."""
     named = read_json(folder / "config.json").get("config_path") if (folder / "config.json").is_file() else None
     inside = (folder / str(named)).resolve()
     candidates = [inside] if named and inside.is_relative_to(folder.resolve()) else []
@@ -75,11 +76,11 @@ def _architecture(folder: Path) -> Mapping[str, Any]:
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
-    """A dictionary of tensors, unpickled without running anything."""
+    """Load a pickled dictionary of tensors safely (``weights_only``)."""
     try:
         tensors = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        raise FormatError(f"{path} is not a plain file of tensors, so it is not opened") from error
+        raise FormatError(f"{path} is not a plain pickle of tensors, so it is not opened") from error
     if not isinstance(tensors, Mapping) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
         raise FormatError(f"{path} should hold tensors by name, not {type(tensors).__name__}")
     return {str(name): tensor.float() for name, tensor in tensors.items()}
@@ -89,7 +90,7 @@ def _config(architecture: Mapping[str, Any], embedder: Mapping[str, Tensor], fol
     token, encoder = architecture["token_embedder"], architecture["encoder"]
     if (token["name"].lower(), encoder["name"].lower()) != ("cnn", "elmo"):
         found = f"{token['name']!r} and {encoder['name']!r}"
-        raise FormatError(f"{folder}: only the 'cnn' token embedder with the 'elmo' encoder is read, not {found}")
+        raise FormatError(f"{folder}: only the 'cnn' token embedder with the 'elmo' encoder is supported, not {found}")
     characters = None
     if token["char_dim"] > 0:
         characters = CharCnnConfig(
@@ -116,7 +117,7 @@ def _config(architecture: Mapping[str, Any], embedder: Mapping[str, Tensor], fol
 def _translate(
     config: BiLMConfig, embedder: Mapping[str, Tensor], encoder: Mapping[str, Tensor]
 ) -> Iterator[tuple[str, Tensor]]:
-    """Their tensors under our names."""
+    """Translate their tensor names to ours."""
     ours = "inputs.0"
     if config.input.num_words:
         yield f"{ours}.words.weight", embedder["word_emb_layer.embedding.weight"]
@@ -156,7 +157,7 @@ def _words(folder: Path, config: BiLMConfig, longest: int) -> WordEncoder:
 
 
 def _dictionary(path: Path, rows: int) -> tuple[str, ...]:
-    """Lines of token, tab, number; a line that lost its token (a blank, stripped) stands for U+3000."""
+    """Read a dictionary: lines of token, tab, id; a line that lost its token (a stripped blank) is U+3000."""
     entries = {}
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")

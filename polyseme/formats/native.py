@@ -1,13 +1,13 @@
-"""Our own format: a folder of plain files.
+"""Polyseme's own model format: a folder of plain files, safetensors and JSON.
 
     config.json           what the model is and how it reads words
     model.safetensors     the weights, in fp32, fp16 or int8
-    softmax.safetensors   the head of a language model, where there is one: read when it is asked for
-    vocabulary.txt        one word a line, for a head, and for models that read word numbers
-    characters.txt        one character a line, for models that spell by a dictionary
-    manifest.json         size and SHA-256 of each of these, and of further files that go with the model
+    softmax.safetensors   the head of a language model, where there is one; loaded only on request
+    vocabulary.txt        one word per line, for a head, and for models that read word ids
+    characters.txt        one character per line, for models with a character dictionary
+    manifest.json         size and SHA-256 of each of these, and of extra files that belong to the model
 
-Only what is read is verified, so that opening a model does not wait for its head.
+Only files that are read are verified, so opening a model does not wait for its head.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ FILES = {CONFIG, MODEL, SOFTMAX, VOCABULARY, CHARACTERS, MANIFEST}
 
 
 def recognises(path: Path) -> bool:
-    """Whether this is such a folder, or a file in one."""
+    """Whether a path is a model folder of this format, or a file in one."""
     return (_folder(path) / MODEL).is_file()
 
 
 def load(path: Path) -> StoredModel:
-    """Read and verify a model, but for its head."""
+    """Load and verify a model, without its softmax head."""
     folder = _folder(path)
     settings = _read_settings(folder)
     verify(folder, MODEL)
@@ -74,7 +74,7 @@ def load(path: Path) -> StoredModel:
 
 
 def load_softmax(path: Path) -> StoredSoftmax:
-    """Read and verify the head of a model's language model."""
+    """Load and verify the softmax head of a model's language model."""
     folder = _folder(path)
     settings = _read_settings(folder)
     config, model = _softmax_config(folder, settings), _model_config(folder, settings)
@@ -97,21 +97,21 @@ def load_softmax(path: Path) -> StoredSoftmax:
 
 
 def load_extras(path: Path) -> dict[str, bytes]:
-    """Further files that go with a model, verified: curves of its training, for instance."""
+    """Load and verify the extra files of a model: its training curves, for instance."""
     folder = _folder(path)
     names = [name for name in read_manifest(folder) if name not in FILES]
     for name in names:
         if not _is_plain(name):
-            raise FormatError(f"{folder / MANIFEST} lists {name!r}, which is no file of the folder")
+            raise FormatError(f"{folder / MANIFEST} lists {name!r}, which is not a file of the folder")
     verify(folder, *names)
     return {name: (folder / name).read_bytes() for name in names}
 
 
 def without_softmax(path: Path) -> str:
-    """What to say of a model that has no head."""
+    """Error message for a model without a softmax head."""
     return (
-        f"{path} has no softmax: it gives vectors but predicts no words. Published ELMo files carry none; "
-        "models that `polyseme train` makes do"
+        f"{path} has no softmax: it gives vectors but predicts no words. Published ELMo files have none; "
+        "models trained by `polyseme train` do"
     )
 
 
@@ -124,15 +124,15 @@ def save(
     softmax: StoredSoftmax | None = None,
     extras: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write a model; the folder appears whole or not at all.
+    """Save a model folder atomically.
 
     Args:
         model: What to write.
         path: The folder.
-        precision: How weights are stored, those of the head too.
-        overwrite: Whether a model that is there may be replaced.
+        precision: How weights are stored, including those of the head.
+        overwrite: Whether an existing model may be replaced.
         softmax: The head of its language model.
-        extras: Further files that go with it, by name.
+        extras: Extra files that belong to it, by name.
     """
     characters, vocabulary = model.words.characters, _vocabulary(model, softmax)
     settings: dict[str, Any] = {"format": NAME, "version": VERSION, "precision": precision}
@@ -143,7 +143,7 @@ def save(
         settings["softmax"] = asdict(softmax.config)
     for name in extras or ():
         if not _is_plain(name) or name in FILES:
-            raise OutputError(f"{name!r} is no name for a further file of a model")
+            raise OutputError(f"{name!r} is not a name for an extra file of a model")
     path = path.resolve()
     check_absent(path, overwrite)
     check_replaceable(path)
@@ -168,14 +168,14 @@ def save(
 
 
 def write_manifest(folder: Path) -> None:
-    """List all files that are there; folders inside look after themselves."""
+    """Write the manifest: size and SHA-256 of all files in a folder, but not in its subfolders."""
     inside = [file for file in sorted(folder.iterdir()) if file.is_file() and file.name != MANIFEST]
     files = {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in inside}
     (folder / MANIFEST).write_text(json.dumps({"files": files}, indent=2) + "\n", encoding="utf-8")
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What is listed, by name."""
+    """Read a manifest: size and SHA-256 of files, by name."""
     files = read_json(folder / MANIFEST).get("files")
     if not isinstance(files, dict):
         raise FormatError(f"{folder / MANIFEST} should list the files of the model")
@@ -183,7 +183,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path, *names: str) -> None:
-    """Compare the files that are about to be read with the manifest."""
+    """Verify files against the manifest, by size and SHA-256, before they are read."""
     listed = read_manifest(folder)
     missing = [name for name in names if name not in listed]
     if missing:
@@ -200,7 +200,7 @@ def verify(folder: Path, *names: str) -> None:
 
 
 def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary | None:
-    """The words of model and head, which share one list."""
+    """Vocabulary of model and head, which share one list of words."""
     read = model.words.vocabulary
     if softmax is None:
         return read
@@ -211,18 +211,18 @@ def _vocabulary(model: StoredModel, softmax: StoredSoftmax | None) -> Vocabulary
     if softmax.config.num_words != len(softmax.vocabulary):
         raise ConfigError(f"a softmax over {softmax.config.num_words:,} words came with {len(softmax.vocabulary):,}")
     if read is not None and list(read) != list(softmax.vocabulary):
-        raise ConfigError("a model that reads word numbers and its softmax need the same list of words; these differ")
+        raise ConfigError("a model that reads word ids and its softmax need the same vocabulary; these differ")
     return softmax.vocabulary
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to overwrite anything but a model or an empty folder: it is somebody's work."""
+    """Refuse to overwrite anything but a model or an empty folder, which might be someone's work."""
     if path.is_dir():
         known = FILES | (_listed(path) if recognises(path) else set())
         if all(inside.name in known for inside in path.iterdir()):
             return
     if path.exists():
-        raise OutputError(f"{path} is no model of ours, so it is not overwritten; choose another name")
+        raise OutputError(f"{path} is not a polyseme model, so it is not overwritten; choose another name")
 
 
 def _listed(folder: Path) -> set[str]:
@@ -233,7 +233,7 @@ def _listed(folder: Path) -> set[str]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether this can only be a file in the folder itself, and a visible one."""
+    """Whether a name can only be a visible file in the folder itself: no path traversal."""
     return bool(name) and name == Path(name).name and not name.startswith(".") and "\\" not in name
 
 
@@ -243,13 +243,13 @@ def _folder(path: Path) -> Path:
 
 def _read_settings(folder: Path) -> dict[str, Any]:
     if (folder / MANIFEST).is_file() or not (folder / CONFIG).is_file():
-        verify(folder, CONFIG)  # else it is the folder of another toolkit, or says itself what is wrong with it
+        verify(folder, CONFIG)  # else it is a folder of another toolkit, or the checks below say what is wrong
     settings = read_json(folder / CONFIG)
     if settings.get("format") != NAME or settings.get("version") != VERSION:
         if "model_type" in settings:
-            raise FormatError(f"{folder} is no ELMo but a folder of transformers ({settings['model_type']!r})")
+            raise FormatError(f"{folder} is not an ELMo model but a transformers folder ({settings['model_type']!r})")
         found = f"{settings.get('format')!r} version {settings.get('version')!r}"
-        raise FormatError(f"{folder / CONFIG} should say format {NAME!r} version {VERSION}; it says {found}")
+        raise FormatError(f"{folder / CONFIG} should have format {NAME!r} version {VERSION}, not {found}")
     return settings
 
 

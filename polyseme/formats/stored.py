@@ -41,41 +41,41 @@ Network = TypeVar("Network", bound=nn.Module)
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What every format is read into and written from."""
+    """Stored model: what every file format is read into and written from."""
 
     config: BiLMConfig
     weights: Mapping[str, Tensor]  # named as in BiLM(config).state_dict()
     words: WordEncoder
-    format: str  # what it was read from, for people to read
+    format: str  # what it was read from, to show to people
     precision: Precision = "fp32"  # how the weights were stored
     origin: str = ""  # what it was converted from, before that
-    softmax: SoftmaxConfig | None = None  # the head that lies beside it, unread
+    softmax: SoftmaxConfig | None = None  # the softmax head stored beside it, not loaded
 
     def build(self) -> BiLM:
-        """The network with these weights, ready to embed."""
-        return _filled(_skeleton(self.config, BiLM), self.weights)
+        """Build the network with these weights, ready to embed."""
+        return _with_weights(_skeleton(self.config, BiLM), self.weights)
 
 
 @dataclass(frozen=True)
 class StoredSoftmax:
-    """The head of a language model, out of a file or on its way into one."""
+    """Stored softmax: the head of a language model, read from a file or to be written."""
 
     config: SoftmaxConfig
     weights: Mapping[str, Tensor]  # named as in build_softmax(config).state_dict()
     vocabulary: Vocabulary
 
     def build(self) -> Head:
-        """The module with these weights."""
-        return _filled(_skeleton(self.config, build_softmax), self.weights)
+        """Build the softmax module with these weights."""
+        return _with_weights(_skeleton(self.config, build_softmax), self.weights)
 
 
 def check_weights(config: BiLMConfig | SoftmaxConfig, weights: Mapping[str, Tensor], where: str) -> None:
-    """Refuse missing, unknown, misshapen or non-finite tensors, by name."""
+    """Check the weights: refuse missing, unknown, misshapen or non-finite tensors, by name."""
     network = _skeleton(config, BiLM) if isinstance(config, BiLMConfig) else _skeleton(config, build_softmax)
     expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     for name in weights:
         if name not in expected:
-            raise FormatError(f"{where}: there is a tensor {name!r} that this model has no place for")
+            raise FormatError(f"{where}: unexpected tensor {name!r}, which this model does not have")
     for name, shape in expected.items():
         if name not in weights:
             raise FormatError(f"{where}: the tensor {name!r} is missing.{nearest(name, weights)}")
@@ -85,18 +85,18 @@ def check_weights(config: BiLMConfig | SoftmaxConfig, weights: Mapping[str, Tens
 
 
 def check_finite(tensor: Tensor, what: str) -> None:
-    """A weight that is not a number would poison every vector; say so before it does."""
+    """Check for NaN and infinity, which would spoil every vector."""
     if not torch.isfinite(tensor).all():
         raise FormatError(f"{what} holds values that are not finite (NaN or infinity); the file is damaged")
 
 
 def pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tensor]:
-    """Tensors to be stored."""
+    """Pack weights for storage in fp32, fp16 or int8 (with scales)."""
     packed = {}
     for name, tensor in weights.items():
         weight = tensor.detach().cpu().float().contiguous()
         if precision == "int8" and weight.dim() > 1:
-            scale = weight.abs().amax(dim=_inputs(name, weight), keepdim=True).clamp(min=_TINY) / 127
+            scale = weight.abs().amax(dim=_input_axes(name, weight), keepdim=True).clamp(min=_TINY) / 127
             packed[name] = (weight / scale).round().to(torch.int8)
             packed[f"{name}.scale"] = scale
         else:
@@ -105,7 +105,7 @@ def pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tenso
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """Stored tensors as they are computed with; fp32 stays in the file until it is needed."""
+    """Read stored weights as fp32; those stored so stay in the mapped file until they are needed."""
     try:
         stored = load_file(file)
     except (SafetensorError, OSError, ValueError) as error:
@@ -136,8 +136,8 @@ def release_mapped_pages(*tensors: Tensor) -> None:
         advise(first, end - first, _MADV_PAGEOUT)
 
 
-class _WithoutStart(TorchFunctionMode):
-    """Leaves out the start values of weights, which are about to be replaced; on "meta" they would load a compiler."""
+class _SkipInitialization(TorchFunctionMode):
+    """Skips weight initialisation, whose values are replaced anyway; on "meta" it would load a compiler."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
         if getattr(func, "__module__", None) == "torch.nn.init":
@@ -146,17 +146,17 @@ class _WithoutStart(TorchFunctionMode):
 
 
 def _skeleton(config: Config, build: Callable[[Config], Network]) -> Network:
-    with torch.device("meta"), _WithoutStart():
+    with torch.device("meta"), _SkipInitialization():
         return build(config)
 
 
-def _filled(network: Network, weights: Mapping[str, Tensor]) -> Network:
+def _with_weights(network: Network, weights: Mapping[str, Tensor]) -> Network:
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
 
 
-def _inputs(name: str, weight: Tensor) -> tuple[int, ...]:
-    """The axes that one output sums over, which share a scale: rows of an LSTM's matrix, the later axes of others."""
+def _input_axes(name: str, weight: Tensor) -> tuple[int, ...]:
+    """Input axes of a matrix, which share a scale: rows of an LSTM's matrix, the later axes of others."""
     return (0,) if name.startswith("lstms.") else tuple(range(1, weight.dim()))
 
 

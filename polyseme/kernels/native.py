@@ -1,7 +1,7 @@
 """The hot loops compiled from native.c, where the install found a compiler. Same numbers as `reference`, in less time.
 
 Arrays are NumPy's, 32-bit floats. What is computed runs on the calling thread and lets other threads run meanwhile;
-who calls shares the work out, but for what says that it does so itself. With ``eight=True`` weights are rounded to
+who calls shares the work out, but for what says that it does so itself. With ``int8=True`` weights are rounded to
 8 bits, with a scale for each column, and so are the rows that they are multiplied with, with a scale for each row: no
 row depends on the others.
 
@@ -97,17 +97,17 @@ def _loops() -> ctypes.CDLL:
     return found
 
 
-class Matrix:
+class PackedMatrix:
     """Weights (terms, groups of columns side by side), packed as the loops read them. Tensors: processes share them."""
 
-    def __init__(self, weight: Tensor, groups: int = 1, eight: bool = False) -> None:
+    def __init__(self, weight: Tensor, groups: int = 1, int8: bool = False) -> None:
         weight = weight.detach()
         self.terms, total = weight.shape
         self.width = total // groups
         self.columns = _loops().columns_packed(groups, self.width)
-        self.panels = torch.empty(_loops().bytes_packed(groups, self.width, self.terms, eight), dtype=torch.uint8)
-        self.scales = torch.empty(self.columns) if eight else None
-        self.offsets = torch.empty(self.columns, dtype=torch.int32) if eight else None
+        self.panels = torch.empty(_loops().bytes_packed(groups, self.width, self.terms, int8), dtype=torch.uint8)
+        self.scales = torch.empty(self.columns) if int8 else None
+        self.offsets = torch.empty(self.columns, dtype=torch.int32) if int8 else None
         shape = (weight.data_ptr(), *weight.stride(), self.terms, groups, self.width, self.panels.data_ptr())
         if self.scales is not None and self.offsets is not None:
             _loops().pack8(*shape, self.scales.data_ptr(), self.offsets.data_ptr())
@@ -136,11 +136,11 @@ class Matrix:
         return np.empty((rows, padded), dtype=np.int8), np.empty(rows, dtype=np.float32)
 
 
-class Linear:
+class PackedLinear:
     """``bias + rows @ weight``, columns in packed order; with one group of columns that is the order they came in."""
 
-    def __init__(self, weight: Tensor, bias: Tensor, groups: int = 1, eight: bool = False) -> None:
-        self.matrix = Matrix(weight, groups, eight)
+    def __init__(self, weight: Tensor, bias: Tensor, groups: int = 1, int8: bool = False) -> None:
+        self.matrix = PackedMatrix(weight, groups, int8)
         self.bias = _pack_bias(bias, groups)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
@@ -158,26 +158,26 @@ class Linear:
         return out
 
     def _fill(self, rows: np.ndarray, out: np.ndarray, columns: slice) -> None:
-        eight, scales = self.matrix.scratch(len(rows))
+        int8, scales = self.matrix.scratch(len(rows))
         _loops().linear(
             ctypes.byref(self.matrix.columns_struct(columns)),
             self.bias.data_ptr() + 4 * columns.start,
             rows.ctypes.data,
             rows.strides[0] // 4,
             len(rows),
-            _address(eight),
+            _address(int8),
             _address(scales),
             out.ctypes.data + 4 * columns.start,
             out.shape[1],
         )
 
 
-class Highway:
+class PackedHighway:
     """A highway layer: g·relu(transform(x)) + (1 - g)·x with g = σ(gate(x))."""
 
-    def __init__(self, gate: torch.nn.Linear, transform: torch.nn.Linear, eight: bool = False) -> None:
+    def __init__(self, gate: torch.nn.Linear, transform: torch.nn.Linear, int8: bool = False) -> None:
         weight = torch.cat([gate.weight, transform.weight]).t()
-        self.sums = Linear(weight, torch.cat([gate.bias, transform.bias]), groups=2, eight=eight)
+        self.sums = PackedLinear(weight, torch.cat([gate.bias, transform.bias]), groups=2, int8=int8)
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
         """(U, dim) to (U, dim), on all threads."""
@@ -187,7 +187,7 @@ class Highway:
         return out
 
 
-class CharCnn:
+class PackedCharCnn:
     """Characters (U, C) of given lengths to each filter's largest answer, as `reference.prepare_char_cnn`."""
 
     def __init__(
@@ -198,7 +198,8 @@ class CharCnn:
         self.max_characters = max_characters
         # A window of characters is read from memory as it lies there: place by place.
         self.filters = [
-            (Linear(weight.detach().transpose(1, 2).flatten(1).t(), bias), weight.shape[2]) for weight, bias in filters
+            (PackedLinear(weight.detach().transpose(1, 2).flatten(1).t(), bias), weight.shape[2])
+            for weight, bias in filters
         ]
 
     def __call__(self, characters: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -230,14 +231,18 @@ class CharCnn:
         return out
 
 
-class State(NamedTuple):
+class PackedState(NamedTuple):
     """Where one direction of one layer stands, a row a sentence."""
 
     hidden: np.ndarray  # (B, P)
     cell: np.ndarray  # (B, H and some)
 
+    def repeat(self, sentences: int) -> PackedState:
+        """The state of one sentence, copied for so many."""
+        return PackedState(*(part.repeat(sentences, axis=0) for part in self))
 
-class Lstmp:
+
+class PackedLstmp:
     """An LSTM layer with projection, in one direction, as `reference.prepare_lstmp`."""
 
     def __init__(
@@ -248,7 +253,7 @@ class Lstmp:
         output_clip: float | None,
         forget_bias: float,
         backward: bool,
-        eight: bool = False,
+        int8: bool = False,
     ) -> None:
         self.dim = len(weights.recurrent)
         self.cells = len(weights.bias) // 4
@@ -256,19 +261,23 @@ class Lstmp:
         self.backward = backward
         self.clips = (cell_clip or 0.0, output_clip or 0.0)
         bias = opened_bias(weights.bias.detach(), forget_bias)
-        self.input = Linear(weights.input, torch.zeros_like(bias), groups=4, eight=eight)
+        self.input = PackedLinear(weights.input, torch.zeros_like(bias), groups=4, int8=int8)
         self.bias = _pack_bias(bias, groups=4)
-        self.recurrent = Matrix(weights.recurrent, groups=4, eight=eight)
+        self.recurrent = PackedMatrix(weights.recurrent, groups=4, int8=int8)
         self.projection = None
         if weights.projection is not None:
-            self.projection = Matrix(weights.projection, eight=eight)
+            self.projection = PackedMatrix(weights.projection, int8=int8)
 
-    def initial_state(self, rows: int) -> State:
+    def initial_state(self, rows: int) -> PackedState:
         """Nothing read yet."""
-        return State(np.zeros((rows, self.dim), np.float32), np.zeros((rows, self.padded), np.float32))
+        return PackedState(np.zeros((rows, self.dim), np.float32), np.zeros((rows, self.padded), np.float32))
 
     def __call__(
-        self, inputs: np.ndarray, sizes: Sequence[int] | np.ndarray, state: State, places: np.ndarray | None = None
+        self,
+        inputs: np.ndarray,
+        sizes: Sequence[int] | np.ndarray,
+        state: PackedState,
+        places: np.ndarray | None = None,
     ) -> np.ndarray:
         """Packed inputs (N, P) to packed outputs (N, P). The state is changed to the one after the words.
 
@@ -285,7 +294,7 @@ class Lstmp:
         return out
 
     def _run(
-        self, gates: np.ndarray, places: np.ndarray | None, sizes: np.ndarray, state: State, out: np.ndarray
+        self, gates: np.ndarray, places: np.ndarray | None, sizes: np.ndarray, state: PackedState, out: np.ndarray
     ) -> None:
         rows = len(state.hidden)
         projection = _WeightsStruct() if self.projection is None else self.projection.struct
@@ -293,7 +302,7 @@ class Lstmp:
         active = np.zeros((rows, self.padded), dtype=np.float32)
         projected = np.empty((rows, 1 if self.projection is None else self.projection.columns), dtype=np.float32)
         widest = max(filter(None, (self.recurrent, self.projection)), key=lambda matrix: matrix.terms)
-        eight, scales = widest.scratch(rows)
+        int8, scales = widest.scratch(rows)
         _loops().lstm(
             ctypes.byref(net),
             gates.ctypes.data,
@@ -307,7 +316,7 @@ class Lstmp:
             state.cell.ctypes.data,
             active.ctypes.data,
             projected.ctypes.data,
-            _address(eight),
+            _address(int8),
             _address(scales),
             out.ctypes.data,
         )
@@ -326,7 +335,7 @@ def _chunks(sizes: np.ndarray, backward: bool) -> Iterator[tuple[int, int, int, 
 
 
 def _pack_bias(bias: Tensor, groups: int) -> Tensor:
-    return Matrix(bias.detach().unsqueeze(0), groups).panels.view(torch.float32)
+    return PackedMatrix(bias.detach().unsqueeze(0), groups).panels.view(torch.float32)
 
 
 def _address(array: np.ndarray | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.batching import check_sentences
 from polyseme.errors import InputError
 from polyseme.text.corpus import Paths, expand, open_text, split_lines
 from polyseme.text.word_encoder import CLOSING

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.embedding.sentences import check_sentences
+from polyseme.embedding.batching import check_sentences
 from polyseme.errors import ConfigError, InputError
 from polyseme.formats import open_model, open_softmax, resolve_model_path
 from polyseme.lm.documents import NumberedDocuments, number_documents

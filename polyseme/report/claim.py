@@ -35,13 +35,12 @@ class Findings:
         """Why some measurements were not done, each reason once."""
         return " ".join(dict.fromkeys(self.missing[name] for name in names if name in self.missing))
 
-    def rerun(self, *claims: int | str) -> Command:
-        """The command that measures a claim again, into a folder of its own so that no page is overwritten."""
+    def rerun(self, claim: int | str) -> Command:
+        """The command that measures a claim or the tour again, into a folder of its own so that no page is lost."""
         data = f" --data {quote(self.data)}" if self.data else ""
-        only = "".join(f" --only {claim}" for claim in claims)
-        output = "-".join(["claim", *map(str, claims)]) if any(isinstance(claim, int) for claim in claims) else "tour"
         full = " --full" if self.full else ""
-        return Command(f"polyseme report {quote(self.model)}{data}{only}{full} -o {output}")
+        output = f"claim-{claim}" if isinstance(claim, int) else claim
+        return Command(f"polyseme report {quote(self.model)}{data} --only {claim}{full} -o {output}")
 
     def data_path(self, path: str) -> str:
         """Path of a data file as one would type it in a shell."""

@@ -49,8 +49,7 @@ class ReportSettings:
         choose_claims(self.only)
         if self.output.exists() and not self.output.is_dir():
             raise OutputError(f"{self.output} is a file; give a folder")
-        if self.data is not None:
-            self.open_data()
+        self.open_data()
         if self.tasks is not None:
             read_results(self.tasks)
 

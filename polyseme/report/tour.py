@@ -8,7 +8,7 @@ from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place, find_uses
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.report.claim import Findings
 from polyseme.report.measure.filters import AGREEING, ANY, BEGIN, END, OTHERS, firing_filters
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
@@ -17,10 +17,7 @@ from polyseme.report.page.content import Block, ExampleSentences, Figure, Paragr
 from polyseme.report.page.drawing import vector_strips
 
 WORD = "bank"
-SENTENCES = (
-    "They had lunch on the grassy bank of the river .",
-    "He borrowed the money from a bank in the city .",
-)
+SENTENCES = ("They had lunch on the grassy bank of the river .", "He borrowed the money from a bank in the city .")
 # Words that show which of the two meanings a bundled sentence is about.
 MEANINGS = (
     {"river", "water", "canoe", "stream", "Fishermen", "canal"},

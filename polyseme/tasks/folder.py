@@ -29,7 +29,7 @@ from polyseme.formats import native, open_model, resolve_model_path
 from polyseme.formats.native import read_manifest, verify, write_manifest
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
-from polyseme.tasks.fitting.checkpoint import plain
+from polyseme.tasks.fitting.checkpoint import cpu_copies
 
 VERSION = 1
 
@@ -39,9 +39,9 @@ class EncoderSource:
     """An opened encoder and where it came from.
 
     Attributes:
-        encoder: As it was opened, or as a task has changed it.
-        path: Where it was, or None for one that was handed in opened.
-        fingerprint: What it was before any task changed it.
+        encoder: The encoder, as it was opened.
+        path: Where it was opened from; None for one that was passed as an object.
+        fingerprint: Hash of the weights it was opened with.
     """
 
     encoder: Encoder
@@ -50,7 +50,7 @@ class EncoderSource:
 
     @classmethod
     def open(cls, given: EncoderLike, device: str | torch.device = "cpu") -> EncoderSource:
-        """Open what is named by a path; an encoder is taken as it is."""
+        """Open the encoder at a path; an encoder that is open already is taken as it is."""
         if isinstance(given, Encoder):
             return cls(given.to(device), None, given.fingerprint())
         if not isinstance(given, str | Path):
@@ -60,15 +60,15 @@ class EncoderSource:
         return cls(encoder, str(place.resolve()) if place.exists() else str(given), encoder.fingerprint())
 
     def describe(self, bundled: str | None = None) -> dict[str, Any]:
-        """What a saved model says of it; a bundled one is at this place inside the model's folder."""
+        """The entry of config.json for this encoder; ``bundled`` is its place inside the model's folder."""
         about = {"name": self.encoder.name, "path": self.path, "fingerprint": self.fingerprint}
         return {**about, "bundled": bundled}
 
     def bundle(self, folder: Path) -> str:
-        """Copy what it was opened from into a new folder; what is returned is to be opened, as a path beside it."""
+        """Copy the encoder's files into a new folder; returns the path to open, relative to the model's folder."""
         if self.path is None:
             raise ConfigError(
-                f"{self.encoder.name} was given opened, so its files are not known; give its path to bundle it"
+                f"{self.encoder.name} was passed as an object, so its files are not known; pass its path to bundle it"
             )
         place = Path(resolve_model_path(self.path))
         backend = backend_of(place)
@@ -92,17 +92,19 @@ EncoderLike = str | Path | Encoder
 def reopen(
     about: Mapping[str, Any], folder: Path, given: EncoderLike | None, device: str | torch.device
 ) -> EncoderSource:
-    """Find the encoder of a saved model again, and make sure that it is the one.
+    """Reopen the encoder of a saved model, and check by its fingerprint that it is the same.
 
     Args:
-        about: What `EncoderSource.describe` said.
-        folder: Of the saved model.
-        given: An encoder in its place, from the one who loads; it must be the same.
+        about: What `EncoderSource.describe` returned.
+        folder: The folder of the saved model.
+        given: The encoder or its new path, from the caller of `load`; it must be the same.
         device: Where to compute.
     """
-    name, path = about.get("name"), given or _place(about, folder)
+    name, path = about.get("name"), given or _path_of(about, folder)
     if path is None:
-        raise ConfigError(f"{folder} was fitted with {name}, which was given opened; give it, or its path, to load")
+        raise ConfigError(
+            f"{folder} was fitted with {name}, which was passed as an object; pass it, or its path, to load"
+        )
     try:
         found = EncoderSource.open(path, device)
     except PolysemeError as error:
@@ -112,7 +114,7 @@ def reopen(
         raise ConfigError(
             f"{folder} was fitted with the encoder {name} of fingerprint {str(about.get('fingerprint'))[:12]}, but "
             f"{path if not isinstance(path, Encoder) else path.name} has {found.fingerprint[:12]}: its vectors would "
-            "mean nothing here; give the one it was fitted with, or fit anew"
+            "mean nothing here; give the encoder it was fitted with, or fit again"
         )
     return EncoderSource(found.encoder, found.path or about.get("path"), found.fingerprint)
 
@@ -125,12 +127,12 @@ def save_model(
     bundle: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Write a fitted model; the folder appears whole or not at all.
+    """Save a fitted model to a folder, atomically: it appears whole or not at all.
 
     Args:
         path: The new folder.
         config: What it is, as JSON can hold it; ``task`` says of which kind.
-        weights: Of its network.
+        weights: The weights of its network.
         sources: Its encoders, by what they are for.
         bundle: Put copies of the encoders inside.
         overwrite: Replace a fitted model that is there.
@@ -147,17 +149,17 @@ def save_model(
         }
         whole = {"format": f"polyseme {config['task']}", "version": VERSION, **config, "sources": described}
         (folder / "config.json").write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        save_file(plain(weights), folder / "model.safetensors", {"format": "pt"})
+        save_file(cpu_copies(weights), folder / "model.safetensors", {"format": "pt"})
         write_manifest(folder)
 
 
 def load_model(path: str | Path, task: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Read and verify what `save_model` wrote for a kind of task."""
+    """Load and verify a folder that `save_model` wrote for this kind of task."""
     folder = Path(path)
     if not folder.exists():
         raise FormatError(f"{folder} does not exist; expected a folder that `polyseme ... fit` has written")
     if not (folder / "manifest.json").is_file():
-        raise FormatError(f"{folder} is no fitted {task}; expected a folder that `polyseme ... fit` has written")
+        raise FormatError(f"{folder} is not a fitted {task}; expected a folder that `polyseme ... fit` has written")
     verify(folder, *{"config.json": None, "model.safetensors": None, **read_manifest(folder)})
     config = read_json(folder / "config.json")
     if config.get("format") != f"polyseme {task}" or config.get("version") != VERSION:
@@ -170,7 +172,7 @@ def load_model(path: str | Path, task: str) -> tuple[dict[str, Any], dict[str, T
 
 
 def load_weights(network: nn.Module, weights: Mapping[str, Tensor], folder: str | Path) -> None:
-    """Put weights into a network, all of them and no others."""
+    """Load weights into a network, exactly those that it has."""
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:
@@ -179,10 +181,10 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], folder: str 
 
 
 def check_replaceable(place: Path, overwrite: bool) -> None:
-    """What is overwritten is a fitted model or an empty folder; anything else is somebody's work."""
+    """Refuse to overwrite anything but a fitted model or an empty folder: it may be somebody's work."""
     check_absent(place, overwrite)
     if place.exists() and not _is_fitted_model(place):
-        raise OutputError(f"{place} is no fitted model, so it is not overwritten; choose another name")
+        raise OutputError(f"{place} is not a fitted model, so it is not overwritten; choose another name")
 
 
 def _is_fitted_model(place: Path) -> bool:
@@ -194,7 +196,7 @@ def _is_fitted_model(place: Path) -> bool:
         return False
 
 
-def _place(about: Mapping[str, Any], folder: Path) -> str | Path | None:
+def _path_of(about: Mapping[str, Any], folder: Path) -> str | Path | None:
     bundled = about.get("bundled")
     if not bundled:
         return about.get("path")

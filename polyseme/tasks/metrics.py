@@ -1,4 +1,4 @@
-"""How good predictions are: entities as seqeval and conlleval count them, words, labels of sentences, numbers."""
+"""Metrics: entity F1 as seqeval and conlleval count it, accuracy, macro F1, Pearson and Spearman correlation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Counts:
-    """Entities that were found, that there are, and that are both."""
+    """True positives, predictions and gold items, for precision, recall and F1."""
 
     correct: int = 0
     predicted: int = 0
@@ -25,31 +25,31 @@ class Counts:
 
     @property
     def precision(self) -> float:
-        """The share of what was found that is right; 0 where nothing was found."""
+        """The precision: correct of all predicted; 0 where nothing was predicted."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of what there is that was found; 0 where there is nothing."""
+        """The recall: correct of all gold items; 0 where there are none."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where both are."""
+        """The F1, harmonic mean of precision and recall; 0 where both are 0."""
         total = self.predicted + self.gold
         return 2 * self.correct / total if total else 0.0
 
 
 @dataclass(frozen=True)
 class EntityScores:
-    """Entities over all sentences, and by type."""
+    """Entity precision, recall and F1 over all sentences, and by type."""
 
     overall: Counts
     types: dict[str, Counts]
 
 
 def score_entities(gold: Labels, predicted: Labels) -> EntityScores:
-    """Count entities whose begin, end and type are right; labels in IOB1, IOB2, BIOES."""
+    """Count entities whose start, end and type are right; labels in IOB1, IOB2, BIOES."""
     correct, found, there = Counter[str](), Counter[str](), Counter[str]()
     for one, other in zip(gold, predicted, strict=True):
         truth, guess = set(read_spans(one)), set(read_spans(other))
@@ -61,21 +61,21 @@ def score_entities(gold: Labels, predicted: Labels) -> EntityScores:
 
 
 def accuracy(gold: Labels, predicted: Labels) -> float:
-    """The share of words whose label is right; 0 where there are no words."""
+    """Accuracy of word labels; 0 where there are no words."""
     pairs = [pair for sentences in zip(gold, predicted, strict=True) for pair in zip(*sentences, strict=True)]
     return sum(one == other for one, other in pairs) / len(pairs) if pairs else 0.0
 
 
 @dataclass(frozen=True)
 class ClassScores:
-    """How good the labels of sentences or pairs are.
+    """Classification scores of sentences or pairs: accuracy, macro F1, F1 by label.
 
     Attributes:
-        count: There are so many.
-        accuracy: The share of them whose label is right.
-        macro_f1: The mean of the labels' F1, of those that are there or were predicted.
-        classes: Each label by itself.
-        unseen: Labels that training never showed, and how many there are; they count as wrong.
+        count: Number of examples.
+        accuracy: Fraction of examples whose label is right.
+        macro_f1: Mean F1 over the labels that occur or were predicted.
+        classes: Counts of each label.
+        unseen: Labels that did not occur in training, and how often they occur here; they count as wrong.
     """
 
     count: int
@@ -86,12 +86,12 @@ class ClassScores:
 
     @property
     def main(self) -> DevScore:
-        """The one number."""
+        """The main score, which early stopping watches: accuracy."""
         return DevScore(self.accuracy, "accuracy")
 
 
 def score_classes(gold: Sequence[str], predicted: Sequence[str], known: Sequence[str]) -> ClassScores:
-    """Compare labels, one for each example; those known are what training showed."""
+    """Compare predicted labels with gold labels; ``known`` are the labels of the training set."""
     there, found = Counter(gold), Counter(predicted)
     correct = Counter(one for one, other in zip(gold, predicted, strict=True) if one == other)
     classes = {name: Counts(correct[name], found[name], there[name]) for name in sorted({*there, *found})}
@@ -106,13 +106,13 @@ def score_classes(gold: Sequence[str], predicted: Sequence[str], known: Sequence
 
 @dataclass(frozen=True)
 class NumberScores:
-    """How good predicted numbers are.
+    """Regression scores: correlations and squared error of predicted numbers.
 
     Attributes:
-        count: There are so many.
-        pearson: Their correlation with the true ones; NaN where one side never varies.
-        spearman: The correlation of their ranks, likewise.
-        squared_error: The mean of the squared differences.
+        count: Number of examples.
+        pearson: Pearson correlation with the gold numbers; NaN where one side never varies.
+        spearman: Spearman rank correlation, likewise.
+        squared_error: Mean squared error.
     """
 
     count: int
@@ -122,12 +122,12 @@ class NumberScores:
 
     @property
     def main(self) -> DevScore:
-        """The one number; 0 where there is no correlation to speak of."""
+        """The main score, which early stopping watches: Pearson's correlation, 0 where it is undefined."""
         return DevScore(self.pearson if math.isfinite(self.pearson) else 0.0, "Pearson")
 
 
 def score_numbers(gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:
-    """Compare numbers, one for each example."""
+    """Compare predicted numbers with gold numbers."""
     one, other = np.array(gold, dtype=float), np.array(predicted, dtype=float)
     error = float(np.mean((one - other) ** 2)) if len(one) else float("nan")
     return NumberScores(len(one), pearson(one, other), spearman(one, other), error)

@@ -1,4 +1,4 @@
-"""What all tasks share: encoders that are opened, frozen or not; fitting; a folder to save to and load from."""
+"""Base class of all task models: a scikit-learn estimator over encoders that is fitted, saved and loaded."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from polyseme.tasks.parameters import Estimator
 
 
 class TaskSettings(Protocol):
-    """What every task's settings have; they are frozen dataclasses."""
+    """The settings that all tasks have in common; each task's are a frozen dataclass."""
 
     @property
     def fine_tune(self) -> bool:
-        """Whether the encoders learn too."""
+        """Whether the encoders are fine-tuned."""
         ...
 
 
@@ -48,16 +48,16 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         encoder: What gives contextual vectors: a path, what `polyseme.load` gave, or several of them side by side; none
             for a model without any.
         words: Static word vectors beside them, as GloVe's.
-        settings: What the model is made of.
-        fit_settings: How it is fitted.
-        cache: Where vectors of frozen encoders are kept; the user's cache, if nothing is said.
+        settings: The architecture; None for the defaults.
+        fit_settings: The training settings; None for the defaults.
+        cache: Where vectors of frozen encoders are kept; None for the user's cache.
         device: Where to compute.
 
     Attributes:
-        settings_: What the fitted model is made of; `fit_settings_` likewise.
+        settings_: The settings of the fitted model; `fit_settings_` likewise.
         encoders_: The contextual encoders; `word_encoders_` has the static one, if there is one.
         network_: The fitted network.
-        reader_: What reads sentences for the network.
+        reader_: Reads sentences for the network.
         cache_: Where the vectors are kept.
         best_score_: The score on the dev set after `fit`, if there was one.
         best_epoch_: The epoch in which it was reached.
@@ -102,15 +102,15 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
 
     @abstractmethod
     def _make_network(self, reader: FeatureReader) -> N:
-        """The network, with random weights, for what is to be told apart."""
+        """The network with random weights, sized for the labels of the training set."""
 
     @abstractmethod
     def _learned(self) -> dict[str, Any]:
-        """What is learned besides weights (the names of labels), as JSON can hold it."""
+        """What is learned besides weights (the labels), as JSON for config.json."""
 
     @abstractmethod
     def _take_learned(self, learned: Any) -> None:  # noqa: ANN401 - whatever a file says
-        """The reverse of `_learned`."""
+        """Restore what `_learned` returned, out of config.json."""
 
     def fit(
         self: M,
@@ -135,15 +135,15 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
 
     @property
     def encoder_names(self) -> list[str]:
-        """What people call the contextual encoders."""
+        """The names of the contextual encoders."""
         return [source.encoder.name for source in self.encoders_]
 
     def mixes(self) -> dict[str, list[Mix]]:
-        """What was learned of the layers: for each place where they enter, weights and γ for each encoder."""
+        """Learned layer weights and γ: for each place where the layers enter, a mix for each encoder."""
         return self.network_.fitted_mixes()
 
     def save(self, path: str | Path, bundle: bool = False, overwrite: bool = False) -> None:
-        """Write a folder that `load` opens; it names its encoders, or holds copies of them if they are bundled."""
+        """Save to a folder that `load` opens; it names its encoders, or with ``bundle`` holds copies of them."""
         config = {
             "task": self.task,
             "settings": dataclasses.asdict(cast("Any", self.settings_)),
@@ -164,7 +164,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         words: EncoderLike | None = None,
         device: str | torch.device = "cpu",
     ) -> M:
-        """Open a folder that `save` wrote.
+        """Load a fitted model from a folder that `save` wrote.
 
         Args:
             path: The folder.
@@ -214,7 +214,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         self.best_score_, self.best_epoch_ = None, 0
 
     def _build(self) -> None:
-        """Make the network, its random weights by the seed. Encoders that learn are copies."""
+        """Build the network with random weights from the seed; fine-tuned encoders are copies."""
         learns = self.settings_.fine_tune
         encoders = [copy.deepcopy(source.encoder) if learns else source.encoder for source in self.encoders_]
         words = self.word_encoders_[0].encoder if self.word_encoders_ else None
@@ -224,7 +224,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
             self.network_ = self._make_network(self.reader_).to(self.device).eval()
 
     def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
-        """Fit what `_build` made."""
+        """Train the network that `_build` made, keeping the best score."""
         place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
         for report in fit(task, self.fit_settings_, place):
             self.best_score_, self.best_epoch_ = report.best, report.best_epoch

@@ -1,1 +1,1 @@
-"""Raw text to a trained bidirectional language model, with torch, numpy and safetensors alone."""
+"""Training of bidirectional language models from raw text."""

@@ -1,4 +1,4 @@
-"""How a run went, as a picture."""
+"""Learning curves of a run: perplexity over tokens, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 def draw_curves(
     curve: Sequence[tuple[int, float]], evaluations: Sequence[Mapping[str, Any]], loss: str
 ) -> bytes | None:
-    """A PNG of perplexity over tokens read; None where matplotlib is not installed, for training needs no pictures."""
+    """Draw the learning curves as a PNG; None where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
         from matplotlib.ticker import EngFormatter, LogFormatter, ScalarFormatter
@@ -21,10 +21,10 @@ def draw_curves(
     axes = figure.add_subplot()
     if curve:
         tokens, losses = zip(*curve, strict=True)
-        label = f"while learning ({loss} softmax, dropout on)"
+        label = f"training text ({loss} softmax, dropout on)"
         axes.plot(tokens, [math.exp(min(value, 50)) for value in losses], color="0.7", linewidth=1, label=label)
     held_out = [each for each in evaluations if each["text"] == "held-out"]
-    kinds = (("fresh", "held-out, each sentence by itself", 4), ("carried", "held-out, state carried", -12))
+    kinds = (("fresh", "held-out, sentence by sentence", 4), ("carried", "held-out, state carried", -12))
     for name, label, above in kinds:
         places, values = [each["tokens"] for each in held_out], [each[name]["both"] for each in held_out]
         axes.plot(places, values, marker="o", markersize=3, label=label)

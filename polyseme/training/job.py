@@ -1,4 +1,4 @@
-"""What somebody wants trained, and whether that can be: asked before any work is done."""
+"""The description of a training job, and the checks that run before any work is done."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from polyseme.text.corpus import Paths, Source, expand
 
 @dataclass(frozen=True)
 class TrainJob:
-    """What somebody wants trained.
+    """A training job: texts, output folder, preset and settings.
 
     Attributes:
         texts: Files, folders, patterns, or ``-`` for standard input.
         output: The model's folder.
-        preset: A size of model; None chooses by the text and the device.
-        recipe: ``modern``, or ``bilm-tf`` for the published one.
-        changes: Settings that differ from the preset's, as nested tables.
-        device: Where to compute.
-        resume: Go on with an interrupted run.
-        overwrite: Begin anew and replace what is there.
-        start_from: A model to go on from, instead of random weights.
-        extend: With it: take the new text's words into the vocabulary.
-        other_texts: Further text to measure on, such as the old domain's.
-        workers: Processes that prepare the text; None is one a core.
+        preset: Model size; None chooses one that suits the text and the device.
+        recipe: ``modern``, or ``bilm-tf`` for the published recipe.
+        changes: Settings that override the preset, as nested tables.
+        device: Device to train on: ``cpu``, ``cuda``, ...
+        resume: Continue an interrupted run.
+        overwrite: Start over, and replace existing output.
+        start_from: A model to warm-start from, instead of random weights.
+        extend: With ``start_from``: add the words of the new text to the vocabulary.
+        other_texts: Further texts to evaluate on, for instance of the old domain.
+        workers: Processes that prepare the text; None is one per core.
     """
 
     texts: Paths
@@ -48,11 +48,11 @@ class TrainJob:
 
     @property
     def run(self) -> Path:
-        """The folder beside the model's that holds what going on needs."""
+        """The folder beside the model that holds what resuming needs."""
         return self.output.with_name(f"{self.output.name}.run")
 
     def sources(self) -> list[Source]:
-        """The files of the text; what a run writes may lie among them and is none of it."""
+        """The text files, without those that the run itself has written."""
         ours = {self.run.absolute(), self.output.absolute()}
         return [
             source
@@ -62,22 +62,26 @@ class TrainJob:
 
 
 def check_job(job: TrainJob) -> None:
-    """Refuse what contradicts itself, to write over what is there, and to go on with what is not."""
+    """Refuse a job whose options contradict each other."""
     if not job.output.name:
-        raise OutputError(f"{job.output} is no name for a new folder")
+        raise OutputError(f"{job.output} is not a name for a new folder; give another --output")
     if job.resume and job.overwrite:
-        raise ConfigError("--resume goes on with a run and --overwrite forgets it; say one of them")
+        raise ConfigError("--resume continues a run and --overwrite discards it; give only one of them")
     if job.extend and not job.start_from:
-        raise ConfigError("--extend-vocabulary adds words to those of a model; say which with --from")
+        raise ConfigError("--extend-vocabulary adds words to the vocabulary of a model; name the model with --from")
     if job.start_from and job.start_from.resolve() == job.output.resolve():
-        raise ConfigError(f"{job.output} would be written over while it is gone on from; give another --output")
+        raise ConfigError(
+            f"{job.output} is the model to start from and cannot be the output as well; give another --output"
+        )
     if "-" in job.other_texts:
-        raise ConfigError("--also-evaluate takes files, which can be read again; not standard input")
+        raise ConfigError(
+            "--also-evaluate cannot read standard input, because the text is read more than once; give a file"
+        )
 
 
 @contextmanager
 def lock_run_folder(job: TrainJob) -> Iterator[None]:
-    """Keep the folder of a run to this one; refuse to write over what is there, and to go on with what is not."""
+    """Lock the folder of a run, and refuse to overwrite existing output or to resume what does not exist."""
     make_folder(job.run)
     try:
         with locked_folder(job.run, "another training run"):
@@ -85,7 +89,7 @@ def lock_run_folder(job: TrainJob) -> Iterator[None]:
             yield
     finally:
         with suppress(OSError):
-            job.run.rmdir()  # only an empty folder goes: nothing came of the job
+            job.run.rmdir()  # succeeds only on an empty folder, when the job was refused
 
 
 def _check_output(job: TrainJob) -> None:
@@ -93,10 +97,12 @@ def _check_output(job: TrainJob) -> None:
     for folder in (last, job.output):
         recover_folder(folder)
     if job.resume and not last.is_dir():
-        raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to begin")
+        raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to start")
     if not job.resume and not job.overwrite:
         if last.is_dir():
-            raise OutputError(f"{job.run} holds an earlier run; go on with it by --resume, or forget it by --overwrite")
+            raise OutputError(
+                f"{job.run} holds an earlier run; continue it with --resume, or discard it with --overwrite"
+            )
         if job.output.exists():
-            raise OutputError(f"{job.output} exists already; choose another name, or say --overwrite")
+            raise OutputError(f"{job.output} already exists; choose another name, or give --overwrite")
     native.check_replaceable(job.output)

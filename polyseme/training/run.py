@@ -1,10 +1,10 @@
-"""A whole run: text to shards, shards to a model, and files that survive whatever happens.
+"""A training run: prepare shards, train, evaluate, checkpoint, and resume after any interruption.
 
 my-model/        the best model so far: what `polyseme.load` opens
-my-model.run/    what going on needs
+my-model.run/    what resuming needs
     text/            the shards
-    settings.json    the settings, all of them
-    last/            the checkpoint
+    settings.json    all settings
+    last/            the last checkpoint
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from polyseme.training.shards.store import Shards
 
 __all__ = ["CheckpointSaved", "Evaluation", "Event", "TrainFinished", "TrainJob", "TrainPlan", "train"]
 
-POINTS = 200  # of a curve
+CURVE_POINTS = 200
 HELD_OUT = "held-out"
-TAKEN_OVER = 0.25  # of the usual learning rate, for a model that knows something already
-TOLD = ("curve", "losses", "evaluations", "evaluated", "best")  # of a run, in its checkpoint
+WARM_START_RATE = 0.25  # of the usual learning rate, for a model that is trained already
+SAVED = ("curve", "losses", "evaluations", "evaluated", "best")  # attributes of a run in its checkpoint
 
 
 def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[Event, None, None]:
-    """Train a model; stop by not asking for more, and a checkpoint is written.
+    """Train a model, yielding events; closing the generator early writes a checkpoint.
 
-    The files are whole at any time: a run that is killed goes on from its last checkpoint, and what it then computes is
-    what it would have computed.
+    Files are always complete: a run that is killed resumes from its last checkpoint, and computes exactly what it would
+    have computed without the interruption.
 
     Args:
-        job: What to do.
-        stop: Asked after each step; where it says so, a checkpoint is written and the run ends without `TrainFinished`.
-            So several processes stop at the same step, whichever of them is told to.
+        job: The training job.
+        stop: Called after each step; where it returns True, a checkpoint is written and the run ends without
+            `TrainFinished`. Several processes stop at the same step, even if only one of them is told to.
     """
     check_job(job)
     processes, device = join_process_group(job.device)
@@ -66,7 +66,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
         if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
             raise
         raise TrainingError(
-            f"there is not enough memory on {device} for this; take a smaller --preset, or halve training.rows or "
+            f"{device} has not enough memory for this run; choose a smaller --preset, or halve training.rows or "
             "training.window; what was saved is still there"
         ) from error
     finally:
@@ -79,11 +79,11 @@ class _Run:
         self.curve: list[tuple[int, float]] = []  # tokens, mean loss
         self.losses: list[StepReport | float] = []  # since the last point of the curve
         self.evaluations: list[dict[str, Any]] = []
-        self.evaluated = 0  # the last step at which that was done
+        self.evaluated = 0  # the step of the last evaluation
         self.best: float | None = None
 
     def events(self) -> Iterator[Event]:
-        # What can be refused is refused before the text is read; the size may be chosen only after it.
+        # Refuse bad settings before the text is read; the preset may depend on the text and is chosen after it.
         self.initial = open_model(self.job.start_from) if self.job.start_from else None
         data = self._settings_of(self.job.preset or "tiny").data
         self.others = {name: _documents(name, raw=not data.tokenized) for name in self.job.other_texts}
@@ -95,7 +95,7 @@ class _Run:
         self.settings = replace(asked, model=self.model.bilm.config, loss=replace(asked.loss, kind=kind))
         loop = self.settings.training
         self.trainer = Trainer(self.model, self.shards, self.settings.loss, loop, self.device, self.processes)
-        self._begin(asked)
+        self._start(asked)
         yield self._plan()
         if self.job.start_from and not self.trainer.step:
             yield from self._evaluate()
@@ -110,10 +110,10 @@ class _Run:
     def _text(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
         sources = self.job.sources()
         if self.job.resume and "-" in sources:
-            return  # standard input cannot be read again, and need not be
+            return  # standard input cannot be read twice, and its shards exist
         for report in prepare(sources, self.job.run / "text", settings, self.job.workers):
             if self.job.resume and not report.reused:
-                raise InputError("the text has changed since the run was begun; begin anew with --overwrite")
+                raise InputError("the text has changed since the run started; start over with --overwrite")
             yield report
 
     def _settings(self) -> TrainSettings:
@@ -123,19 +123,22 @@ class _Run:
             saved = read_json(job.run / "settings.json")
             asked = json.loads(json.dumps(dataclasses.asdict(settings)))
             if difference := _difference(saved, asked):
-                raise ConfigError(f"the run was begun with other settings: {difference}; give the same, or begin anew")
+                raise ConfigError(
+                    f"the run was started with other settings: {difference}; "
+                    "give the same settings, or start over with --overwrite"
+                )
         return settings
 
     def _settings_of(self, size: str) -> TrainSettings:
         settings = preset(size, self.device.type, self.job.recipe)
         if self.initial is None:
             return check_precision(change(settings, self.job.changes), self.device.type)
-        loop = replace(settings.training, learning_rate=settings.training.learning_rate * TAKEN_OVER)
+        loop = replace(settings.training, learning_rate=settings.training.learning_rate * WARM_START_RATE)
         settings = replace(settings, model=self.initial.config, characters=characters_of(self.initial), training=loop)
         changed = change(settings, self.job.changes)
         for part in ("characters", "model"):
             if getattr(changed, part) != getattr(settings, part):
-                raise ConfigError(f"with --from the model stays what it is; leave out the settings of {part}")
+                raise ConfigError(f"--from keeps the architecture of the model; leave out the settings of {part}")
         return check_precision(changed, self.device.type)
 
     def _make_model(self, settings: TrainSettings) -> TrainableModel:
@@ -143,8 +146,8 @@ class _Run:
             return warm_start(self.initial, self.job.start_from, settings, self.shards, self.job.extend)
         return new_model(settings, self.shards)
 
-    def _begin(self, asked: TrainSettings) -> None:
-        """Go on from the checkpoint, or forget it; by now nothing of the job can be refused any more."""
+    def _start(self, asked: TrainSettings) -> None:
+        """Restore the checkpoint, or discard it and save the settings; nothing can be refused from here on."""
         if self.job.resume:
             self._restore(load_checkpoint(self.job.run / "last"))
         elif self.processes.is_leader:
@@ -170,16 +173,16 @@ class _Run:
         )
 
     def _loop(self) -> Generator[Event, None, bool]:
-        """Take the steps that are left; whether there are none any more."""
+        """Take the remaining steps; returns whether the run is complete."""
         trainer, loop = self.trainer, self.settings.training
         saved = time.monotonic()
         try:
-            if self._due():  # the run was stopped between this step and its evaluation
+            if self._due():  # the run was interrupted between this step and its evaluation
                 yield from self._evaluate()
                 yield self._save()
             while trainer.step < trainer.steps:
                 report = trainer.take_step()
-                self._note(report)
+                self._record_loss(report)
                 yield report
                 late = time.monotonic() - saved > loop.save_seconds
                 stopping, saving = self.processes.any([self.stop(), late], self.device)
@@ -199,10 +202,10 @@ class _Run:
             raise TrainingError(f"{error}; {self._last_good()}") from error
         return True
 
-    def _note(self, report: StepReport) -> None:
-        """A point of the curve is the mean over the steps since the one before."""
+    def _record_loss(self, report: StepReport) -> None:
+        """Add to the learning curve, whose points are mean losses over several steps."""
         self.losses.append(report)
-        if report.step % max(1, report.steps // POINTS) == 0:
+        if report.step % max(1, report.steps // CURVE_POINTS) == 0:
             losses = self._read_losses()
             self.curve.append((report.tokens, sum(losses) / len(losses)))
             self.losses.clear()
@@ -211,16 +214,18 @@ class _Run:
         return [each.loss if isinstance(each, StepReport) else each for each in self.losses]
 
     def _due(self) -> bool:
-        """Whether the held-out text is to be looked at now."""
+        """Whether an evaluation on the held-out text is due."""
         step, steps = self.trainer.step, self.trainer.steps
         every = max(1, -(-steps // self.settings.training.evaluations))
         return step > self.evaluated and (step % every == 0 or step == steps)
 
     def _evaluate(self) -> Iterator[Evaluation]:
-        """Look at held-out text, and keep the model if it is the best so far."""
+        """Evaluate on the held-out text, and save the model if it is the best so far."""
         if self.processes.is_leader:
             step = self.trainer.step
-            self.evaluations = [each for each in self.evaluations if each["step"] != step]  # one that was cut short
+            self.evaluations = [
+                each for each in self.evaluations if each["step"] != step
+            ]  # drop one that was interrupted
             if some := list(self.shards.held_out_documents(self.settings.training.held_out_tokens)):
                 yield self._measure(HELD_OUT, some, self.model.language_model())
             elif step:
@@ -233,14 +238,16 @@ class _Run:
         self.processes.wait()
 
     def _conclude(self) -> Iterator[Evaluation]:
-        """Measure the model that is kept, which may be an earlier one, on all there is; put that beside it."""
+        """Evaluate the saved model, which may be an earlier one, on all held-out text, and record that beside it."""
         place = self.job.output
         if self.best is None and any(each["text"] == HELD_OUT and each["step"] for each in self.evaluations):
-            raise TrainingError("held-out perplexity was never a number, so no model was kept; lower learning_rate")
-        kept = LanguageModel.load(place, device=str(self.device))
+            raise TrainingError(
+                "held-out perplexity was never finite, so no model was saved; lower training.learning_rate"
+            )
+        saved = LanguageModel.load(place, device=str(self.device))
         if self.shards.held_out.tokens > self.settings.training.held_out_tokens:
-            yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), kept)
-        yield from self._others(kept)
+            yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), saved)
+        yield from self._others(saved)
         self._save_model(open_model(place), open_softmax(place))
 
     def _others(self, model: LanguageModel) -> Iterator[Evaluation]:
@@ -259,8 +266,8 @@ class _Run:
         return evaluation
 
     def _save_model(self, model: StoredModel, head: StoredSoftmax) -> None:
-        told = {"settings": dataclasses.asdict(self.settings), "curve": self.curve, "evaluations": self.evaluations}
-        extras = {"training.json": (json.dumps(told, indent=1) + "\n").encode()}
+        record = {"settings": dataclasses.asdict(self.settings), "curve": self.curve, "evaluations": self.evaluations}
+        extras = {"training.json": (json.dumps(record, indent=1) + "\n").encode()}
         if picture := draw_curves(self.curve, self.evaluations, self.settings.loss.kind):
             extras["training.png"] = picture
         native.save(model, self.job.output, overwrite=True, softmax=head, extras=extras)
@@ -269,28 +276,28 @@ class _Run:
         tensors, facts = self.trainer.checkpoint()
         folder = self.job.run / "last"
         if self.processes.is_leader:
-            told = {name: getattr(self, name) for name in TOLD} | {"losses": self._read_losses()}
-            save_checkpoint(TrainingCheckpoint(tensors, {**facts, **told}), folder)
+            progress = {name: getattr(self, name) for name in SAVED} | {"losses": self._read_losses()}
+            save_checkpoint(TrainingCheckpoint(tensors, {**facts, **progress}), folder)
         return CheckpointSaved(folder, self.trainer.step)
 
     def _restore(self, checkpoint: TrainingCheckpoint) -> None:
         self.trainer.restore(checkpoint)
-        for name in TOLD:
+        for name in SAVED:
             setattr(self, name, checkpoint.facts[name])
 
     def _last_good(self) -> str:
         folder = self.job.run / "last"
-        return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint was written yet"
+        return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint has been written yet"
 
 
 def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
-    """A text that is to be measured more than once."""
+    """Load a text into memory, since it is evaluated more than once."""
     found = []
     for document in read_documents(path, raw):
         sentences, characters = document if isinstance(document, Document) else (document, None)
         found.append(Document(list(sentences), characters) if characters is not None else list(sentences))
     if not any(found):
-        raise InputError(f"{path}: there are no words to measure on")
+        raise InputError(f"{path}: there are no words to evaluate on; give a file with text")
     return found
 
 

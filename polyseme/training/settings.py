@@ -1,4 +1,4 @@
-"""What a training run is, as frozen settings. A preset is a function; a TOML file or ``--set`` changes some."""
+"""Training settings as frozen dataclasses: presets, overrides from a TOML file or ``--set``, validation."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ TOML_SINCE = "Python 3.11"
 
 @dataclass(frozen=True)
 class LossSettings:
-    """How predictions are measured, and over which words.
+    """Settings of the training loss and the vocabulary to predict.
 
     Attributes:
         kind: ``sampled``, ``full`` or ``adaptive``.
-        words: Size of the vocabulary, or of what is added to a model's; rarer words count as one, ``<UNK>``, when they
-            are to be predicted.
-        min_count: How often a word must occur to be in it.
-        samples: Words that a sampled softmax scores; as many as there are, and it is the full one.
-        weighting: What they are drawn by: ``unigram`` (frequency to the power of 3/4) or ``log-uniform`` (rank).
-        cutoffs: Where the clusters of an adaptive softmax begin.
+        words: Size of the vocabulary, or number of words added to that of a model; rarer words are predicted as
+            ``<UNK>``.
+        min_count: Lowest frequency of a word in the vocabulary.
+        samples: Negative samples of a sampled softmax; as many as the vocabulary has make it the full softmax.
+        weighting: Distribution of the samples: ``unigram`` (frequency to the power 3/4) or ``log-uniform`` (by rank).
+        cutoffs: Ranks at which the clusters of an adaptive softmax start.
     """
 
     kind: Literal["sampled", "full", "adaptive"] = "sampled"
@@ -55,32 +55,32 @@ class LossSettings:
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """How the text is read, and how the weights follow.
+    """Settings of the training loop: batches, dropout, optimizer, learning rate schedule, evaluation.
 
     Attributes:
-        epochs: How often all of the text is read.
-        steps: How many steps are taken, instead.
-        rows: Places in the text that are read side by side, over all processes.
-        window: Words that each of them goes on by in a step; gradients stop at its edge.
-        fresh_rows: Share of the rows that begin every window at the beginning of a sentence with nothing remembered,
-            as sentences are embedded; the others carry their state on.
-        forget: Share of the other rows that forget their state at a window's edge.
-        forget_documents: Rows forget their state at the edge of the window in which a document ended.
-        dropout: Share of each LSTM layer's input and of the top layer.
+        epochs: Passes over the text.
+        steps: Number of optimizer steps; overrides ``epochs``.
+        rows: Batch size: positions in the text that are read side by side, over all processes.
+        window: Words that each row reads in a step; backpropagation through time is truncated at its edge.
+        fresh_rows: Fraction of the rows that start every window at the start of a sentence with a zero state, as
+            sentences are embedded; the others carry their state over.
+        forget: Fraction of the other rows whose state is reset at the edge of a window, at random.
+        forget_documents: Also reset the state of rows in whose window a document ended.
+        dropout: Dropout rate of the input of each LSTM layer and of the top layer.
         optimizer: ``adam``, or ``adagrad`` as published.
-        learning_rate: At its highest.
-        warm_up: Share of the steps over which the learning rate rises.
-        decay: How it falls afterwards: ``cosine``, ``linear`` or ``none``.
-        floor: What it falls to, as a share of its highest.
-        clip: Longest gradient, all weights taken together.
-        loss_factor: Multiplies the loss; matters to Adagrad, which knows no scale of its own.
-        precision: Of the computation: ``float32``; ``bfloat16`` or ``float16`` on a GPU, whose LSTM computes in
-            ``float16`` in both cases.
-        seed: Of everything that is drawn at random.
-        evaluations: How often the held-out text is looked at during a run.
-        held_out_tokens: How much of it, on the way; all of it at the end.
-        save_seconds: How often a checkpoint is written.
-        patience: Steps in a row that may come to nothing (no finite gradient) before the run stops.
+        learning_rate: Peak learning rate.
+        warm_up: Fraction of the steps over which the learning rate rises linearly.
+        decay: Learning rate decay after the warm-up: ``cosine``, ``linear`` or ``none``.
+        floor: Final learning rate, as a fraction of the peak.
+        clip: Gradient clipping: the largest norm of the gradient of all weights.
+        loss_factor: Multiplies the loss; matters to Adagrad, whose steps depend on the scale.
+        precision: Precision of the computation: ``float32``; on a GPU also ``bfloat16`` or ``float16``, whose LSTM
+            computes in ``float16`` in both cases.
+        seed: Random seed.
+        evaluations: Number of evaluations on the held-out text during a run.
+        held_out_tokens: Tokens of each evaluation during the run; the last one uses all.
+        save_seconds: Seconds between two checkpoints.
+        patience: Steps in a row without a finite gradient after which the run stops.
     """
 
     epochs: float = 5.0
@@ -117,26 +117,26 @@ class LoopSettings:
                 raise ConfigError(f"{name} must be above 0 and finite; got {getattr(self, name)}")
         for name in ("fresh_rows", "forget", "dropout", "warm_up", "floor"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is a share from 0 to 1; got {getattr(self, name)}")
+                raise ConfigError(f"{name} must be a fraction from 0 to 1; got {getattr(self, name)}")
         if not self.save_seconds >= 0:
             raise ConfigError(f"save_seconds must be 0 or more; got {self.save_seconds}")
         if self.seed >= 1 << 63:
             raise ConfigError(f"seed must be below 2^63; got {self.seed}")
         if self.dropout == 1:
-            raise ConfigError("dropout 1 drops everything; give a share below 1")
+            raise ConfigError("dropout 1 drops everything; give a fraction below 1")
 
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """A whole run but for its text: what is saved beside the model, and what ``--set`` and a file change.
+    """All settings of a training run, as saved beside the model and overridden by ``--set`` or a file.
 
     Attributes:
-        model: Its shape.
-        characters: What words are spelt by: ``bytes`` of UTF-8, as in all published models, or ``code points``, of
-            which a script beyond Latin needs half or a third as many. The commonest of the text get a number each.
-        data: How the text is read.
-        loss: How predictions are measured.
-        training: How the weights follow.
+        model: Architecture of the biLM.
+        characters: How words are spelled: in ``bytes`` of UTF-8, as in all published models, or in ``code points``, of
+            which scripts other than Latin need half or a third as many; the most frequent of the text get an id each.
+        data: Settings of the text preparation.
+        loss: Settings of the training loss.
+        training: Settings of the training loop.
     """
 
     model: BiLMConfig
@@ -150,7 +150,7 @@ class TrainSettings:
 
 
 def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSettings:
-    """Settings that suit a size of model on a kind of device (``cpu``, ``cuda``)."""
+    """Preset settings for a model size on a kind of device (``cpu``, ``cuda``)."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}.{nearest(name, PRESETS)}")
     if recipe not in RECIPES:
@@ -158,7 +158,7 @@ def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSetti
     shape: BiLMConfig = getattr(model, name)()
     if recipe == "bilm-tf":
         return _published(shape)
-    # Clips were a remedy of 2018; without them a GPU's own LSTM can be used, and nothing was seen to run away.
+    # Without clipped cells cuDNN's LSTM can be used, and no run was seen to diverge.
     shape = replace(shape, lstm=replace(shape.lstm, cell_clip=None, output_clip=None))
     if device == "cpu":
         loop = LoopSettings(epochs=2.5, evaluations=6, held_out_tokens=5000)
@@ -166,7 +166,7 @@ def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSetti
     rates = {"tiny": 8e-3, "small": 8e-3, "medium": 5e-3, "original": 3e-3}
     loop = LoopSettings(
         rows=1024,
-        window=64,  # with 32 a GPU waits for the CPU
+        window=64,  # with 32 the GPU waits for the CPU
         precision="bfloat16",
         learning_rate=rates[name],
         clip=0.3,
@@ -177,7 +177,7 @@ def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSetti
 
 
 def _published(shape: BiLMConfig) -> TrainSettings:
-    """The recipe of the paper's own code; it had three GPUs with 128 rows each."""
+    """The published recipe of bilm-tf, which ran on three GPUs with 128 rows each."""
     loop = LoopSettings(
         epochs=10.0,
         rows=128,
@@ -195,7 +195,7 @@ def _published(shape: BiLMConfig) -> TrainSettings:
 
 
 def check_precision(settings: TrainSettings, device: str) -> TrainSettings:
-    """The same settings; refused where the device cannot compute in their precision."""
+    """Return the settings, or refuse a precision that the device cannot compute in."""
     if device == "cpu" and settings.training.precision != "float32":
         raise ConfigError(
             f"a CPU trains in float32, not in {settings.training.precision}; "
@@ -205,19 +205,19 @@ def check_precision(settings: TrainSettings, device: str) -> TrainSettings:
 
 
 def choose_preset(words: int, device: str) -> str:
-    """The size that so many running words can fill and such a device can train."""
+    """Choose a preset by the number of words in the text and the kind of device."""
     if device == "cpu" or words < 20_000_000:
         return "tiny"
     return "small" if words < 100_000_000 else "medium"
 
 
 def change(settings: TrainSettings, values: Mapping[str, Any], where: str = "settings") -> TrainSettings:
-    """The same with some settings replaced: nested tables as a TOML file has them."""
+    """Override settings with nested tables, as read from a TOML file."""
     return from_dict(TrainSettings, merge_tables(dataclasses.asdict(settings), values), where)
 
 
 def parse_set(assignments: list[str]) -> dict[str, Any]:
-    """``["training.steps=100"]`` to nested tables; a value is JSON, or else a string."""
+    """Parse ``--set`` options like ``training.steps=100`` into nested tables; a value is JSON or else a string."""
     values: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, text = assignment.partition("=")
@@ -234,7 +234,7 @@ def parse_set(assignments: list[str]) -> dict[str, Any]:
 
 
 def merge_tables(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Two nested tables; the second has the last word."""
+    """Merge two nested tables; values of the second override those of the first."""
     merged = dict(one)
     for key, value in other.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -243,13 +243,13 @@ def merge_tables(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 
 
 def read_settings(path: Path) -> Mapping[str, Any]:
-    """Tables out of a TOML or JSON file."""
+    """Read settings tables from a TOML or JSON file."""
     if path.suffix == ".json":
         return read_json(path)
     try:
         tomllib = import_module("tomllib")
     except ImportError as error:  # Python 3.10
-        raise ConfigError(f"{path}: TOML is read since {TOML_SINCE}; write the same tables as JSON") from error
+        raise ConfigError(f"{path}: TOML needs {TOML_SINCE} or later; write the same tables as JSON") from error
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Being asked to stop."""
+"""Graceful handling of SIGINT and SIGTERM."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class GracefulStop:
-    """Ctrl-C and SIGTERM: at once while there is nothing to save, then remembered until a step is finished.
+    """Defers SIGINT (Ctrl-C) and SIGTERM until a step is finished; the second signal interrupts at once.
 
-    Asked a second time, at once again.
+    While `defer` is False, there is nothing to save, and the first signal interrupts at once, too.
 
     Args:
-        answer: Called when somebody will have to wait.
+        announce: Called when a signal is deferred.
     """
 
-    def __init__(self, answer: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, announce: Callable[[], object] = lambda: None) -> None:
         self.requested = self.defer = False
-        self._answer = answer
+        self._announce = announce
 
     def __enter__(self) -> GracefulStop:
         self._before = [signal.signal(number, self._handle) for number in SIGNALS]
@@ -34,4 +34,4 @@ class GracefulStop:
         if self.requested or not self.defer:
             raise KeyboardInterrupt
         self.requested = True
-        self._answer()
+        self._announce()

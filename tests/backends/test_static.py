@@ -130,7 +130,7 @@ def test_neighbours_are_by_cosine(encoder, monkeypatch):
 
 
 def test_neighbours_of_many_vectors_are_those_of_each(encoder, monkeypatch):
-    monkeypatch.setattr("polyseme.formats.vectors.search.QUERIES", 2)
+    monkeypatch.setattr("polyseme.embedding.similarity.QUERIES", 2)
     vectors = np.random.default_rng(1).standard_normal((5, 5))
     without = [[], ["the"], ["the", "bank", "unseen"], WORDS, ["THE"]]
     together = encoder.nearest_to(vectors, 3, without)

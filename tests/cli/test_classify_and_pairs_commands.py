@@ -188,7 +188,7 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*CLASSIFY, *BARE, "--dev", "one.txt"], "the dev set has none of the labels that were learned"),
         (["classify", "fit", "one.txt", "-o", "opinion", *BARE], "all labels in training are 'a'"),
         (["classify", "fit", "missing.txt", "-o", "opinion"], "missing.txt: no such file"),
-        (["classify", "predict", "text.txt", "text.txt"], "text.txt is no fitted classifier"),
+        (["classify", "predict", "text.txt", "text.txt"], "text.txt is not a fitted classifier"),
         (["classify", "predict", TINY, "text.txt"], "should be a 'polyseme classifier' of version 1"),
         (["classify", "predict", TINY, "text.txt", "--format", "jsn"], "--format must be text, json or tsv, not 'jsn'"),
         ([*PAIRS, "--first", "1"], "give both or neither"),

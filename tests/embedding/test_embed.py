@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from models import make_encoder
 
-from polyseme.embedding.batching import batches, compute_in_order, windows
+from polyseme.embedding.batching import batches, compute_in_order, numbered_windows, windows
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.embedding.layers import STRATEGIES, Mix, choose, layers_of, parse_choice, pool
-from polyseme.embedding.sentences import numbered_windows
 from polyseme.errors import ConfigError, InputError
 from polyseme.model.scalar_mix import ScalarMix
 

@@ -194,7 +194,7 @@ def linked(file):
         (replaced("CNN_proj/b_proj", np.full(8, np.nan, "f4")), "'CNN_proj/b_proj' holds values that are not finite"),
         (renamed("CNN/W_cnn_1", "CNN/W_cnn_9"), "dataset 'CNN/W_cnn_1' is missing. Did you mean 'CNN/"),
         (renamed(f"{CELL}/W_0", "x"), f"dataset '{CELL}/W_0' is missing"),
-        (linked, "points elsewhere"),
+        (linked, "is a link"),
     ],
 )
 def test_wrong_datasets_are_named_with_both_shapes(folder, change, message):
@@ -209,9 +209,9 @@ def test_wrong_datasets_are_named_with_both_shapes(folder, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda o: o["lstm"].pop("dim"), "lstm lacks 'dim'"),
+        (lambda o: o["lstm"].pop("dim"), "lstm: 'dim' is missing"),
         (lambda o: o["lstm"].update(dim="12"), "'dim' should be int, not '12'"),
-        (lambda o: o["char_cnn"].pop("filters"), "char_cnn lacks 'filters'"),
+        (lambda o: o["char_cnn"].pop("filters"), "char_cnn: 'filters' is missing"),
         (lambda o: o["char_cnn"].update(filters=[3]), "char_cnn"),
         (lambda o: o["char_cnn"].update(activation="gelu"), "activation must be 'relu' or 'tanh'"),
         (lambda o: o["char_cnn"].update(max_characters_per_token=3), "the widest filter reads 5"),

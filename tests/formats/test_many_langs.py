@@ -156,7 +156,7 @@ def test_a_pickle_that_runs_code_is_not_opened(folder, tmp_path):
             return (open, (str(tmp_path / "sprung"), "w"))
 
     (folder / "encoder.pkl").write_bytes(pickle.dumps({"weight": Trap()}, protocol=2))
-    with pytest.raises(FormatError, match=r"encoder\.pkl is not a plain file of tensors, so it is not opened"):
+    with pytest.raises(FormatError, match=r"encoder\.pkl is not a plain pickle of tensors, so it is not opened"):
         open_model(folder)
     assert not (tmp_path / "sprung").exists()
 
@@ -164,8 +164,8 @@ def test_a_pickle_that_runs_code_is_not_opened(folder, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("encoder.pkl", b"", "encoder.pkl is not a plain file of tensors"),
-        ("encoder.pkl", b"\x80\x02garbage", "encoder.pkl is not a plain file of tensors"),
+        ("encoder.pkl", b"", "encoder.pkl is not a plain pickle of tensors"),
+        ("encoder.pkl", b"\x80\x02garbage", "encoder.pkl is not a plain pickle of tensors"),
         ("char.dic", b"a\t0\n", "char.dic has 1 entries, but the weights have 14 rows"),
         ("char.dic", b"a\tb\n", "char.dic line 1: expected a token, a tab and a number below 14"),
         ("char.dic", b"\xff\t1\n", "char.dic cannot be read"),

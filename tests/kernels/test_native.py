@@ -92,7 +92,7 @@ def multiply(linear, rows, groups=1):
 def test_linear_is_torchs(rows, terms, width, groups, seed):
     torch.manual_seed(seed)
     weight, bias, inputs = torch.randn(terms, groups * width), torch.randn(groups * width), torch.randn(rows, terms)
-    got = multiply(native.Linear(weight, bias, groups), inputs.numpy(), groups)
+    got = multiply(native.PackedLinear(weight, bias, groups), inputs.numpy(), groups)
     exact = inputs.double() @ weight.double() + bias.double()
     # Each of the terms adds at most half a rounding of what is summed by then.
     summed = inputs.double().abs() @ weight.double().abs() + bias.double().abs()
@@ -100,10 +100,10 @@ def test_linear_is_torchs(rows, terms, width, groups, seed):
 
 
 @claim()
-@given(terms=sizes, width=sizes, order=orders, eight=st.booleans(), seed=seeds)
-def test_a_row_of_linear_does_not_know_the_others(terms, width, order, eight, seed):
+@given(terms=sizes, width=sizes, order=orders, int8=st.booleans(), seed=seeds)
+def test_a_row_of_linear_does_not_know_the_others(terms, width, order, int8, seed):
     torch.manual_seed(seed)
-    linear = native.Linear(torch.randn(terms, width), torch.randn(width), eight=eight)
+    linear = native.PackedLinear(torch.randn(terms, width), torch.randn(width), int8=int8)
     rows = torch.randn(13, terms).numpy()
     np.testing.assert_array_equal(multiply(linear, rows[order]), multiply(linear, rows)[order])
 
@@ -111,8 +111,8 @@ def test_a_row_of_linear_does_not_know_the_others(terms, width, order, eight, se
 def test_weights_may_lie_in_memory_either_way():
     weight, bias, rows = torch.randn(7, 9), torch.randn(9), torch.randn(3, 7).numpy()
     transposed = weight.t().contiguous().t()
-    for eight in (False, True):
-        got = [multiply(native.Linear(way, bias, eight=eight), rows) for way in (weight, transposed)]
+    for int8 in (False, True):
+        got = [multiply(native.PackedLinear(way, bias, int8=int8), rows) for way in (weight, transposed)]
         np.testing.assert_array_equal(*got)
 
 
@@ -148,7 +148,7 @@ def product_of_eight(rows, weight):
 def test_linear_in_eight_bits_rounds_rows_and_columns_and_nothing_else(rows, terms, width, groups, seed):
     torch.manual_seed(seed)
     weight, bias, inputs = torch.randn(terms, groups * width), torch.randn(groups * width), torch.randn(rows, terms)
-    got = multiply(native.Linear(weight, bias, groups, eight=True), inputs.numpy(), groups)
+    got = multiply(native.PackedLinear(weight, bias, groups, int8=True), inputs.numpy(), groups)
     product, bias = product_of_eight(inputs.numpy(), weight.numpy()), bias.numpy()
     # Sums of whole numbers are exact, so what is left is to scale a sum and to add the bias: two roundings at most.
     roundings = np.spacing((np.abs(product) + np.abs(bias)).astype(np.float32))
@@ -160,7 +160,7 @@ def test_in_eight_bits_zero_rows_and_zero_columns_give_the_bias():
     weight, bias, rows = torch.randn(21, 11), torch.randn(11), torch.randn(7, 21)
     weight[:, [0, 5]] = 0
     rows[[0, 3, 6]] = 0
-    got = multiply(native.Linear(weight, bias, eight=True), rows.numpy())
+    got = multiply(native.PackedLinear(weight, bias, int8=True), rows.numpy())
     np.testing.assert_array_equal(got[[0, 3, 6]], bias.expand(3, 11))
     np.testing.assert_array_equal(got[:, [0, 5]], bias[[0, 5]].expand(7, 2))
 
@@ -168,7 +168,7 @@ def test_in_eight_bits_zero_rows_and_zero_columns_give_the_bias():
 def test_in_eight_bits_the_largest_numbers_are_summed_without_overflow():
     terms = 4096
     for sign in (1, -1):
-        linear = native.Linear(sign * torch.ones(terms, 3), torch.zeros(3), eight=True)
+        linear = native.PackedLinear(sign * torch.ones(terms, 3), torch.zeros(3), int8=True)
         rows = np.array([[1], [-1]], np.float32).repeat(terms, axis=1)
         np.testing.assert_allclose(multiply(linear, rows), sign * rows[:, :3] * terms, rtol=4 * ROUNDING)
 
@@ -206,7 +206,7 @@ def test_sigmoid_is_within_two_roundings():
         layer.gate.bias.zero_()
         layer.transform.bias.fill_(1)
     rows = np.stack([numbers, np.zeros_like(numbers)], axis=1)
-    got = native.Highway(layer.gate, layer.transform)(rows)[:, 1]
+    got = native.PackedHighway(layer.gate, layer.transform)(rows)[:, 1]
     with np.errstate(over="ignore"):
         assert_within_two_roundings(got, 1 / (1 + np.exp(-numbers.astype(np.float64))))
 
@@ -227,17 +227,17 @@ def make_highway(dim):
 def test_highway_is_the_models(rows, dim, seed):
     torch.manual_seed(seed)
     layer, inputs = make_highway(dim), torch.randn(rows, dim)
-    got = native.Highway(layer.gate, layer.transform)(inputs.numpy())
+    got = native.PackedHighway(layer.gate, layer.transform)(inputs.numpy())
     with torch.no_grad():
         assert_as_near(got, layer(inputs), layer.double()(inputs.double()))
 
 
 @claim()
-@given(dim=sizes, order=orders, eight=st.booleans(), seed=seeds)
-def test_a_row_of_highway_does_not_know_the_others(dim, order, eight, seed):
+@given(dim=sizes, order=orders, int8=st.booleans(), seed=seeds)
+def test_a_row_of_highway_does_not_know_the_others(dim, order, int8, seed):
     torch.manual_seed(seed)
     layer, rows = make_highway(dim), torch.randn(13, dim).numpy()
-    highway = native.Highway(layer.gate, layer.transform, eight)
+    highway = native.PackedHighway(layer.gate, layer.transform, int8)
     np.testing.assert_array_equal(highway(rows[order]), highway(rows)[order])
 
 
@@ -264,7 +264,7 @@ def spelling_tasks(draw):
 @given(spelling_tasks(), st.sampled_from([torch.relu, torch.tanh]))
 def test_char_cnn_is_the_reference(task, activation):
     embedding, filters, limit, characters, lengths = task
-    got = native.CharCnn(embedding, filters, activation is torch.tanh, limit)(characters, lengths)
+    got = native.PackedCharCnn(embedding, filters, activation is torch.tanh, limit)(characters, lengths)
     spellings, lengths = embedding[torch.from_numpy(characters)], torch.from_numpy(lengths)
     plain = prepare_char_cnn(filters, activation, limit)(spellings, lengths)
     exact = prepare_char_cnn([doubles(pair) for pair in filters], activation, limit)(spellings.double(), lengths)
@@ -275,7 +275,7 @@ def test_char_cnn_is_the_reference(task, activation):
 @given(spelling_tasks(), orders, st.booleans())
 def test_a_words_characters_do_not_know_other_words(task, order, is_tanh):
     embedding, filters, limit, characters, lengths = task
-    convolve = native.CharCnn(embedding, filters, is_tanh, limit)
+    convolve = native.PackedCharCnn(embedding, filters, is_tanh, limit)
     np.testing.assert_array_equal(convolve(characters[order], lengths[order]), convolve(characters, lengths)[order])
 
 
@@ -346,7 +346,7 @@ idle = st.integers(0, 3)  # sentences without a word
 def test_lstmp_is_the_reference(lstm, sizes, idle):
     weights, settings = lstm
     state, inputs = carry(max(sizes, default=0) + idle, weights), torch.randn(sum(sizes), len(weights.input))
-    got, after = run(native.Lstmp(weights, **settings), inputs, sizes, state)
+    got, after = run(native.PackedLstmp(weights, **settings), inputs, sizes, state)
     plain, plain_after = prepare_lstmp(weights, **settings)(inputs, sizes, state)
     exact, exact_after = prepare_lstmp(LstmpWeights(*doubles(weights)), **settings)(
         inputs.double(), sizes, LstmState(*doubles(state))
@@ -361,7 +361,7 @@ def test_lstmp_of_many_cells_is_the_reference():
     weights = make_weights(dim=5, cells=1030, projected=True)
     settings = {"cell_clip": 3.0, "output_clip": 3.0, "forget_bias": 1.0, "backward": False}
     state, inputs = carry(7, weights), torch.randn(21, 5)
-    got, _ = run(native.Lstmp(weights, **settings), inputs, [7] * 3, state)
+    got, _ = run(native.PackedLstmp(weights, **settings), inputs, [7] * 3, state)
     plain, _ = prepare_lstmp(weights, **settings)(inputs, [7] * 3, state)
     exact, _ = prepare_lstmp(LstmpWeights(*doubles(weights)), **settings)(
         inputs.double(), [7] * 3, LstmState(*doubles(state))
@@ -371,12 +371,12 @@ def test_lstmp_of_many_cells_is_the_reference():
 
 @claim()
 @given(lstms(), batches, st.sampled_from([1, 9, 2049]), st.booleans())
-def test_distinct_words_at_their_places_are_the_words_themselves(lstm, sizes, distinct, eight):
+def test_distinct_words_at_their_places_are_the_words_themselves(lstm, sizes, distinct, int8):
     """Products of a few distinct words are computed once each, those of many in the words' order."""
     weights, settings = lstm
     state, words = carry(max(sizes, default=0), weights), torch.randn(distinct, len(weights.input)).numpy()
     places = torch.randint(distinct, (sum(sizes),), dtype=torch.int32).numpy()
-    layer = native.Lstmp(weights, **settings, eight=eight)
+    layer = native.PackedLstmp(weights, **settings, int8=int8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "CHUNK_WORDS", 7)
         assert_same(run(layer, words, sizes, state, places), run(layer, words[places], sizes, state))
@@ -384,10 +384,10 @@ def test_distinct_words_at_their_places_are_the_words_themselves(lstm, sizes, di
 
 @claim()
 @given(lstms(), batches, st.sampled_from([1, 2, 7, 30]), st.booleans())
-def test_seams_between_chunks_do_not_show(lstm, sizes, chunk, eight):
+def test_seams_between_chunks_do_not_show(lstm, sizes, chunk, int8):
     weights, settings = lstm
     state, inputs = carry(max(sizes, default=0), weights), torch.randn(sum(sizes), len(weights.input))
-    layer = native.Lstmp(weights, **settings, eight=eight)
+    layer = native.PackedLstmp(weights, **settings, int8=int8)
     whole = run(layer, inputs, sizes, state)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(native, "CHUNK_WORDS", chunk)
@@ -396,10 +396,10 @@ def test_seams_between_chunks_do_not_show(lstm, sizes, chunk, eight):
 
 @claim()
 @given(lstms(), st.lists(st.integers(1, 9), min_size=13, max_size=13), orders, st.booleans())
-def test_a_sentence_of_lstmp_does_not_know_the_others(lstm, lengths, order, eight):
+def test_a_sentence_of_lstmp_does_not_know_the_others(lstm, lengths, order, int8):
     weights, settings = lstm
     state, sentences = carry(13, weights), [torch.randn(length, len(weights.input)) for length in lengths]
-    layer = native.Lstmp(weights, **settings, eight=eight)
+    layer = native.PackedLstmp(weights, **settings, int8=int8)
     together, after = read(layer, sentences, state)
     some, some_after = read(layer, [sentences[row] for row in order], LstmState(*(part[order] for part in state)))
     for place, row in enumerate(order):
@@ -440,7 +440,7 @@ def project_in_eight(active, weight, close):
 @given(lstms(), st.integers(1, 13))
 def test_lstmp_in_eight_bits_rounds_what_it_multiplies_and_nothing_else(lstm, rows):
     weights, settings = lstm
-    layer, state = native.Lstmp(weights, **settings, eight=True), carry(rows, weights)
+    layer, state = native.PackedLstmp(weights, **settings, int8=True), carry(rows, weights)
     for _ in range(3):  # steps, each from where the one before has really led
         inputs = torch.randn(rows, layer.dim).numpy()
         cell, expected, close = cells_of_eight(weights, settings, inputs, state)
@@ -455,14 +455,14 @@ def test_lstmp_in_eight_bits_rounds_what_it_multiplies_and_nothing_else(lstm, ro
 
 # ---- numbers that are none --------------------------------------------------------------------------------------
 
-EIGHT_OR_NOT = [False, True]
+INT8_OR_NOT = [False, True]
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf])
-@pytest.mark.parametrize("eight", [False, True])
-def test_infinity_shows_in_its_row_of_linear_alone(number, eight):
+@pytest.mark.parametrize("int8", [False, True])
+def test_infinity_shows_in_its_row_of_linear_alone(number, int8):
     torch.manual_seed(0)
-    linear, rows = native.Linear(torch.randn(21, 11), torch.randn(11), eight=eight), torch.randn(7, 21).numpy()
+    linear, rows = native.PackedLinear(torch.randn(21, 11), torch.randn(11), int8=int8), torch.randn(7, 21).numpy()
     expected = multiply(linear, rows)
     rows[3, 5] = number
     got = multiply(linear, rows)
@@ -470,19 +470,19 @@ def test_infinity_shows_in_its_row_of_linear_alone(number, eight):
     np.testing.assert_array_equal(np.delete(got, 3, axis=0), np.delete(expected, 3, axis=0))
 
 
-@pytest.mark.parametrize("eight", EIGHT_OR_NOT)
-def test_nan_shows_in_its_row_of_linear_alone(eight):
+@pytest.mark.parametrize("int8", INT8_OR_NOT)
+def test_nan_shows_in_its_row_of_linear_alone(int8):
     torch.manual_seed(0)
-    linear, rows = native.Linear(torch.randn(21, 11), torch.randn(11), eight=eight), torch.randn(7, 21).numpy()
+    linear, rows = native.PackedLinear(torch.randn(21, 11), torch.randn(11), int8=int8), torch.randn(7, 21).numpy()
     rows[3, 5] = np.nan
     np.testing.assert_array_equal(np.isnan(multiply(linear, rows)), np.arange(7)[:, None].repeat(11, axis=1) == 3)
 
 
-@pytest.mark.parametrize("eight", EIGHT_OR_NOT)
-def test_nan_shows_in_its_row_of_highway_alone(eight):
+@pytest.mark.parametrize("int8", INT8_OR_NOT)
+def test_nan_shows_in_its_row_of_highway_alone(int8):
     torch.manual_seed(0)
     layer, rows = make_highway(21), torch.randn(7, 21).numpy()
-    highway = native.Highway(layer.gate, layer.transform, eight)
+    highway = native.PackedHighway(layer.gate, layer.transform, int8)
     rows[3, 5] = np.nan
     np.testing.assert_array_equal(np.isnan(highway(rows)), np.arange(7)[:, None].repeat(21, axis=1) == 3)
 
@@ -495,25 +495,25 @@ def test_nan_shows_in_the_words_that_have_its_character_alone(activation):
     characters = np.full((5, 12), PADDING)
     characters[:, :9] = 10 + np.arange(9)
     characters[[0, 2, 4], [0, 3, 8]] = 7
-    got = native.CharCnn(embedding, filters, activation is torch.tanh, 12)(characters, np.full(5, 9))
+    got = native.PackedCharCnn(embedding, filters, activation is torch.tanh, 12)(characters, np.full(5, 9))
     np.testing.assert_array_equal(np.isnan(got), np.arange(5)[:, None].repeat(10, axis=1) % 2 == 0)
 
 
 @pytest.mark.parametrize("backward", [False, True])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("eight", EIGHT_OR_NOT)
-def test_what_is_no_number_shows_in_its_sentence_alone(number, eight, backward):
+@pytest.mark.parametrize("int8", INT8_OR_NOT)
+def test_what_is_no_number_shows_in_its_sentence_alone(number, int8, backward):
     torch.manual_seed(0)
     weights = make_weights(dim=9, cells=21, projected=True)
     settings = {"cell_clip": 3.0, "output_clip": 3.0, "forget_bias": 1.0, "backward": backward}
-    layer, state = native.Lstmp(weights, **settings, eight=eight), carry(7, weights)
+    layer, state = native.PackedLstmp(weights, **settings, int8=int8), carry(7, weights)
     inputs = torch.randn(5, 7, 9)
     clean, _ = run(layer, inputs.flatten(0, 1), [7] * 5, state)
     inputs[2, 3, 4] = number
     got, _ = run(layer, inputs.flatten(0, 1), [7] * 5, state)
     got, clean = got.reshape(5, 7, 9), clean.reshape(5, 7, 9)
     read_since = slice(None, 3) if backward else slice(2, None)
-    if np.isnan(number) or eight:  # infinity opens or closes a gate for good, but has no 8-bit scale
+    if np.isnan(number) or int8:  # infinity opens or closes a gate for good, but has no 8-bit scale
         assert np.isnan(got[read_since, 3]).all()
     else:
         plain, _ = prepare_lstmp(weights, **settings)(inputs.flatten(0, 1), [7] * 5, state)

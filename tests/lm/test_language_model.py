@@ -214,5 +214,5 @@ def test_a_model_without_a_head_says_so(fixtures):
             LanguageModel.load(fixtures / name)
     with pytest.raises(FormatError, match="does not exist"):
         LanguageModel.load(fixtures / "nothing")
-    with pytest.raises(FormatError, match="is no model that polyseme can open"):
+    with pytest.raises(FormatError, match="is not a model that polyseme can open"):
         LanguageModel.load(fixtures / "relations.txt")

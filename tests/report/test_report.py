@@ -13,8 +13,8 @@ from polyseme.errors import PolysemeError
 from polyseme.loading import load
 from polyseme.report import run
 from polyseme.report.claim import Findings
-from polyseme.report.claims import claim_01_context as words
-from polyseme.report.claims import listing as claims
+from polyseme.report.claims import claim_01_context as context
+from polyseme.report.claims import listing
 from polyseme.report.claims.claim_03_unseen_words import UNSEEN
 from polyseme.report.claims.claim_09_documents import DOCUMENTS
 from polyseme.report.claims.claim_10_transformer_layers import SIMILARITY, WIC
@@ -109,17 +109,17 @@ def test_without_data_what_is_missing_is_said(call, tmp_path, tiny):
 
 def test_finished_parts_are_not_measured_again_and_a_damaged_one_is(call, tmp_path, data, tiny):
     arguments = ("report", tiny, "--data", data, "--only", "1", "-o", tmp_path)
-    assert "kept from before" not in call(*arguments).err
+    assert "from an earlier run" not in call(*arguments).err
     before = (tmp_path / "report.html").read_bytes()
     again = call(*arguments).err
-    assert again.count("kept from before") == len(again.splitlines())
+    assert again.count("from an earlier run") == len(again.splitlines())
     next((tmp_path / "parts").glob("separation-*.json")).write_text('{"mean": [0.')
-    assert call(*arguments).err.count("kept from before") == len(again.splitlines()) - 1
+    assert call(*arguments).err.count("from an earlier run") == len(again.splitlines()) - 1
     assert (tmp_path / "report.html").read_bytes() == before
     next((tmp_path / "parts").glob("geometry-*.json")).write_text('{"a": 1}')
-    assert "geometry: kept from before" not in call(*arguments).err
+    assert "geometry: from an earlier run" not in call(*arguments).err
     assert (tmp_path / "report.html").read_bytes() == before
-    assert "geometry: kept from before" in call(*arguments).err
+    assert "geometry: from an earlier run" in call(*arguments).err
 
 
 def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
@@ -128,19 +128,19 @@ def test_an_interruption_costs_one_part(call, tmp_path, tiny, monkeypatch):
 
     arguments = ("report", tiny, "--only", "1", "-o", tmp_path)
     with monkeypatch.context() as patch:
-        broken = words.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
-        claim = words.CLAIM.__class__(1, "x", "x", (words.CLASSIC, broken), words.judge)
-        patch.setattr(claims, "CLAIMS", (claim,))
+        broken = context.GEOMETRY.__class__("geometry", interrupt, sizes=("seed",))
+        claim = context.CLAIM.__class__(1, "x", "x", (context.CLASSIC, broken), context.judge)
+        patch.setattr(listing, "CLAIMS", (claim,))
         stopped = call(*arguments)
         assert stopped.status == 130
-        assert "the same command goes on from here" in stopped.err
+        assert "the same command continues from here" in stopped.err
     assert not (tmp_path / "report.html").exists()
-    assert "classics: kept from before" in call(*arguments).err
+    assert "classics: from an earlier run" in call(*arguments).err
 
 
 def test_another_model_or_other_data_are_measured_anew(call, tmp_path, data, tiny, fixtures):
     def kept(*arguments):
-        return call("report", *arguments, "--only", "2", "-o", tmp_path / "out").err.count("kept from before")
+        return call("report", *arguments, "--only", "2", "-o", tmp_path / "out").err.count("from an earlier run")
 
     assert kept(tiny, "--data", data) == 0
     assert kept(fixtures / "bilm-tanh", "--data", data) == 0
@@ -156,7 +156,7 @@ def test_results_of_an_older_version_are_measured_again(call, tmp_path, tiny, mo
     with monkeypatch.context() as patch:
         patch.setattr(run, "VERSION", run.VERSION - 1)
         call(*arguments)
-    assert "kept from before" not in call(*arguments).err
+    assert "from an earlier run" not in call(*arguments).err
 
 
 def test_models_stand_side_by_side(call, tmp_path, data, tiny, fixtures):

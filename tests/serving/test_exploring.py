@@ -6,7 +6,7 @@ from served import make_catalogue, running
 from static_models import WORDS
 
 from polyseme.embedding.layers import choose
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.serving.engine.catalogue import Catalogue, open_catalogue
 from polyseme.serving.engine.comparison import pca_map
 

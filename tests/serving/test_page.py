@@ -13,8 +13,7 @@ from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings
 from polyseme.tasks.features.bilstm import CharCnnSettings
 from polyseme.tasks.fitting.loop import FitSettings
-from polyseme.tasks.tagging.network import TaggerSettings
-from polyseme.tasks.tagging.tagger import Tagger
+from polyseme.tasks.tagging.tagger import Tagger, TaggerSettings
 from polyseme.text.tokenizer import tokenize
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright, of the dev group")

@@ -64,7 +64,7 @@ def test_a_run_that_was_left_goes_on_and_ends_the_same(tmp_path):
 
 @pytest.mark.parametrize("step", [5, 6, 12])
 def test_a_run_that_is_told_to_stop_tells_the_same_story_in_the_end(tmp_path, monkeypatch, step):
-    monkeypatch.setattr("polyseme.training.run.POINTS", 3)  # so a point of the curve is the mean of four steps
+    monkeypatch.setattr("polyseme.training.run.CURVE_POINTS", 3)  # so a point of the curve is the mean of four steps
     list(train(make_job(tmp_path, "whole")))
     asked = iter(range(1, 13))  # once after each step
     stopped = list(train(make_job(tmp_path, "cut"), stop=lambda: next(asked) == step))
@@ -118,9 +118,9 @@ def test_forty_steps_are_twenty_a_kill_and_twenty(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({}, "holds an earlier run; go on with it by --resume"),
+        ({}, "holds an earlier run; continue it with --resume"),
         ({"resume": True, "changes": {"training": {"steps": 13}}}, "training.steps was 12 and is now 13"),
-        ({"resume": True, "overwrite": True}, "say one of them"),
+        ({"resume": True, "overwrite": True}, "give only one of them"),
     ],
 )
 def test_what_would_lose_a_run_is_refused(tmp_path, change, message):
@@ -150,7 +150,7 @@ def test_nothing_to_resume_and_a_name_that_is_taken(tmp_path):
     with pytest.raises(ConfigError, match="nothing to resume"):
         list(train(make_job(tmp_path, resume=True)))
     (tmp_path / "model").mkdir()
-    with pytest.raises(OutputError, match="exists already"):
+    with pytest.raises(OutputError, match="already exists"):
         list(train(make_job(tmp_path)))
 
 
@@ -171,7 +171,7 @@ def test_a_model_that_computes_no_numbers_replaces_none_and_is_not_kept(tmp_path
     assert found[:2] == [True, False]
     before = weights(tmp_path / "model")
     answers = iter([float("nan")] * 8)
-    with pytest.raises(TrainingError, match="never a number, so no model was kept; lower learning_rate"):
+    with pytest.raises(TrainingError, match="never finite, so no model was saved; lower training"):
         list(train(make_job(tmp_path, overwrite=True)))
     assert all(torch.equal(before[name], value) for name, value in weights(tmp_path / "model").items())
 
@@ -237,9 +237,9 @@ def from_published(tmp_path, fixtures, **more):
 def test_a_model_that_is_gone_on_from_stays_what_it_is(tmp_path, fixtures):
     with pytest.raises(ConfigError, match="leave out the settings of model"):
         list(train(make_job(tmp_path, start_from=fixtures / "bilm-relu")))
-    with pytest.raises(ConfigError, match="predicts no words yet"):
+    with pytest.raises(ConfigError, match="has no vocabulary to extend"):
         list(train(from_published(tmp_path, fixtures, extend=True)))
-    with pytest.raises(ConfigError, match="say which with --from"):
+    with pytest.raises(ConfigError, match="name the model with --from"):
         list(train(make_job(tmp_path, extend=True)))
 
 
@@ -320,14 +320,14 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path):
 def test_what_is_not_a_model_is_refused_before_the_text_is_read(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "thesis.txt").touch()
-    with pytest.raises(OutputError, match="no model of ours"):
+    with pytest.raises(OutputError, match="not a polyseme model"):
         list(train(make_job(tmp_path, overwrite=True)))
     assert not (tmp_path / "model.run").exists()
 
 
 def test_a_text_to_measure_on_is_looked_at_before_anything_is_trained(tmp_path):
     (tmp_path / "blank.txt").write_text("\n\n")
-    for name, message in (("blank.txt", "no words to measure on"), ("gone.txt", "no such file")):
+    for name, message in (("blank.txt", "no words to evaluate on"), ("gone.txt", "no such file")):
         with pytest.raises(InputError, match=message):
             list(train(make_job(tmp_path, other_texts=(str(tmp_path / name),))))
 

@@ -22,7 +22,7 @@ from polyseme.training.signals import GracefulStop
         ("training.seed=99999999999999999999", "seed must be below 2.63"),
         ("loss.cutoffs=[9,5]", "cutoffs must be above 0 and rise"),
         ("loss.cutoffs=[0]", "cutoffs must be above 0 and rise"),
-        ("data.held_out=NaN", "held_out is a share"),
+        ("data.held_out=NaN", "held_out must be a fraction"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong, message):

@@ -18,8 +18,8 @@ from polyseme.analysis.layer_vectors import layer_choices, layer_name
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 from polyseme.text.corpus import open_text
 

@@ -18,8 +18,8 @@ from polyseme.analysis.senses.sense_tagged import Inventory, Lemma, Tag, TaggedS
 from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
 
 if TYPE_CHECKING:

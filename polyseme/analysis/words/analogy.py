@@ -21,8 +21,8 @@ from polyseme.analysis.layer_vectors import embed_isolated, known_mask, layer_ch
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.text.corpus import open_text
 
 MAX_CANDIDATES = 300_000  # as in gensim

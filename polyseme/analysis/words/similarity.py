@@ -16,8 +16,8 @@ import numpy as np
 from polyseme.analysis.layer_vectors import embed_isolated, known_mask, layer_choices, layer_name
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.tasks.metrics import spearman
 from polyseme.text.corpus import open_text
 

@@ -1,36 +1,32 @@
-"""ELMo as an encoder."""
+"""The ELMo encoder: a biLM with its word encoder, and the choice of its embedding strategy."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.backends.elmo import strategy as fast
-from polyseme.backends.elmo.strategy import FastBiLM
-from polyseme.backends.elmo.tensors import TensorBiLM
-from polyseme.backends.elmo.word_table import CacheReport
-from polyseme.embedding.batching import compute_in_order, window_words, windows
-from polyseme.embedding.encoder import Encoder, hash_weights
+from polyseme.backends.elmo.native import NativeStrategy
+from polyseme.backends.elmo.strategy import ElmoStrategy, Sentences, cut_sentence
+from polyseme.backends.elmo.tensors import TensorStrategy
+from polyseme.backends.elmo.word_table import CacheReport, WordTable
+from polyseme.embedding.batching import Wait, check_sentences, sentence_size
+from polyseme.embedding.encoder import Encoder, ForwardStrategy, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.embedding.sentences import Numbered, check_sentences, numbered_windows, size
-from polyseme.errors import InputError
+from polyseme.errors import ConfigError, InputError
+from polyseme.kernels import native
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
-from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
+from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
-GPU_WINDOW = 1 << 27  # numbers of a layer that are read ahead
-Item = TypeVar("Item")
-Wait = Callable[[], list[np.ndarray]]
+CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 
 
 class StreamStep(NamedTuple):
@@ -51,15 +47,14 @@ class ElmoEncoder(Encoder):
         self.words = words
         self.settings = settings or EmbedSettings()
         self.name = name
-        self._prepared: FastBiLM | None = None
+        self._prepared: ElmoStrategy | None = None
         self._prepared_from: object = None
-        self._most_words = sys.maxsize
         self.dim = bilm.config.dim
         self.num_layers = bilm.config.num_layers
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
         """Boundary words around each sentence, distinct words encoded as characters once."""
-        return self._collate([[words] for words in check_sentences(sentences)])
+        return collate_rows(self.words, [[words] for words in check_sentences(sentences)])
 
     def forward(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
         """All layers (B, L, T, D) and the mask (B, T), with or without the boundary words, as the settings say."""
@@ -71,43 +66,22 @@ class ElmoEncoder(Encoder):
         layers, _ = self.bilm(batch)
         return layers, batch.mask
 
-    @property
-    def word_budget(self) -> int:
-        """Words computed at a time; halved for good whenever they were too many for the memory of a GPU."""
-        return min(self.settings.word_budget or fast.word_budget(self.bilm), self._most_words)
+    def strategy(self) -> ElmoStrategy:
+        """The embedding strategy for the current device, precision and weights, made anew when these change."""
+        source = self._source()
+        if self._prepared_from != source:
+            self._prepared = _choose_strategy(self.bilm, self.words, self.settings)
+            self._prepared_from = source
+        return self._prepared or TorchStrategy(self)
 
     def check_precision(self) -> None:
-        """Refuse a precision that is not for this device."""
-        fast.check_precision(self.settings.precision, self.device.type)
-
-    def prepare(self) -> None:
-        """Make the weights ready for embedding: packed for this processor, or sent to the GPU in their precision."""
-        self._fast()
-
-    def begin_batch(self, sentences: Sequence[Sequence[str]]) -> Callable[[], Sequence[np.ndarray]]:
-        """Begin to embed some sentences, by the quickest means there is."""
-        prepared = self._fast()
-        if prepared is None:
-            return super().begin_batch(sentences)
-        return self._begin(partial(prepared.begin, boundaries=self.settings.boundaries), sentences)
-
-    def _windows(self, sentences: Iterable[Sequence[str]]) -> Iterator[list[Any]]:
-        if self.device.type != "cuda" or self._fast() is None:
-            return super()._windows(sentences)
-        check_sentences(sentences)
-        return numbered_windows(sentences, max(self.word_budget, GPU_WINDOW // self.dim))
-
-    def _beginning(self, window: list[Any]) -> Callable[[list[Any]], Callable[[], Sequence[np.ndarray]]]:
-        prepared = self._fast()
-        if not isinstance(window, Numbered) or not isinstance(prepared, TensorBiLM):
-            return self.begin_batch
-        begin = prepared.beginning(window, boundaries=self.settings.boundaries)
-        return partial(self._begin, begin)
+        """Refuse a precision that this device cannot compute in."""
+        check_precision(self.settings.precision, self.device.type)
 
     def remarks(self) -> list[str]:
-        """What is worth saying after words were embedded."""
+        """The hit rate of the word cache, after words were embedded."""
         report = self.cache_report
-        return [f"{report.hit_rate:.1%} of the words had been encoded before"] if report.words else []
+        return [f"{report.hit_rate:.1%} of the words were in the cache"] if report.words else []
 
     @property
     def cache_report(self) -> CacheReport:
@@ -117,13 +91,10 @@ class ElmoEncoder(Encoder):
     def embed_documents(self, documents: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[np.ndarray]]:
         """Embed sentences in the context of their document: one list of arrays (layers, words, dim) a document.
 
-        State runs on from sentence to sentence, forward from the document's beginning and backward from its end, as it
-        did over running text in training; nothing is carried from one document to the next.
+        State is carried from sentence to sentence, forward from the document's beginning and backward from its end, as
+        it was over running text in training; nothing is carried from one document to the next.
         """
-        checked = (_check_document(document, number) for number, document in enumerate(documents))
-        budget = self.word_budget
-        for window in windows(checked, _document_size, window_words(budget)):
-            yield from compute_in_order(window, _document_size, budget, self._begin_documents)
+        return self.strategy().embed_documents(documents, self.settings)
 
     def embed_streams(
         self, batches: Iterable[Sequence[Sequence[str]]], state: BiLMState | None = None
@@ -137,12 +108,12 @@ class ElmoEncoder(Encoder):
             vectors, state = self._stream_step(list(check_sentences(batch)), state)
             yield StreamStep(vectors, state)
 
-    @torch.inference_mode()
     def embed_words(self, words: Iterable[str]) -> np.ndarray:
         """Context-free vectors (words, dim): layer 0, without running the LSTM, for any list of words."""
-        words, budget = list(words), self.word_budget
-        pieces = [self._embed_words(words[first : first + budget]) for first in range(0, len(words), budget)]
-        return np.concatenate(pieces) if pieces else np.zeros((0, self.dim), dtype=self.settings.dtype)
+        words, budget, strategy = list(words), self.word_budget, self.strategy()
+        parts = [strategy.embed_words(words[first : first + budget]) for first in range(0, len(words), budget)]
+        dtype = self.settings.dtype
+        return np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros((0, self.dim), dtype)
 
     def misread(self, words: Sequence[str]) -> Counter[str]:
         """Words whose spelling is longer than the model reads."""
@@ -161,36 +132,6 @@ class ElmoEncoder(Encoder):
         hash_weights(digest, self.bilm.state_dict())
         return digest.hexdigest()
 
-    def _collate(self, rows: Sequence[Sequence[Sequence[str]]]) -> WordBatch:
-        """Rows of sentences, each sentence between its boundary words."""
-        distinct: dict[str, int] = {}
-        places = [
-            [
-                place
-                for words in row
-                for place in _enclose(distinct.setdefault(word, len(distinct) + 2) for word in words)
-            ]
-            for row in rows
-        ]
-        encoded = self.words.encode(list(distinct))
-        lengths = torch.tensor([len(row) for row in places], dtype=torch.int64)
-        padded = np.zeros((len(places), max(map(len, places), default=0)), dtype=np.int64)
-        for number, row in enumerate(places):
-            padded[number, : len(row)] = row
-        tensors = [
-            None if array is None else torch.from_numpy(array)
-            for array in (encoded.characters, encoded.lengths, encoded.ids)
-        ]
-        return WordBatch(torch.from_numpy(padded), lengths, *tensors)
-
-    def _fast(self) -> FastBiLM | None:
-        """The weights made ready for embedding, anew when they have changed; None where the plain way must do."""
-        source = self._source()
-        if self._prepared_from != source:
-            self._prepared = fast.prepare(self.bilm, self.words, self.settings)
-            self._prepared_from = source
-        return self._prepared
-
     def _source(self) -> object:
         """What the prepared weights are made from; it changes when weights are changed, by torch's operations."""
         weights = [(w.data_ptr(), 0 if w.is_inference() else w._version) for w in self.bilm.parameters()]
@@ -198,7 +139,7 @@ class ElmoEncoder(Encoder):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
-        if not fast.can_travel(self._prepared):
+        if not isinstance(self._prepared, NativeStrategy):  # tensors on a GPU stay where they are
             state.update(_prepared=None, _prepared_from=None)
         return state
 
@@ -207,76 +148,106 @@ class ElmoEncoder(Encoder):
         if self._prepared is not None:  # the same weights, in another place
             self._prepared_from = self._source()
 
-    def _begin(
-        self, begin: Callable[..., Callable[[], list[np.ndarray]]], items: Sequence[Item]
-    ) -> Callable[[], list[np.ndarray]]:
-        """Begin to embed, in halves if a GPU's memory is too small for all."""
-        try:
-            return begin(items, dtype=self.settings.dtype)
-        except torch.OutOfMemoryError:
-            if len(items) < 2:
-                raise
-        # Out of the handler, so that nothing of what failed is held any more.
-        torch.cuda.empty_cache()
-        self._most_words = max(1, self.word_budget // 2)
-        middle = len(items) // 2
-        parts = [self._begin(begin, half)() for half in (items[:middle], items[middle:])]
-        return partial(list, chain(*parts))
-
-    def _embed_words(self, words: Sequence[str]) -> np.ndarray:
-        prepared = self._fast()
-        if prepared is not None:
-            return prepared.embed_words(words).astype(self.settings.dtype, copy=False)
-        batch = self.collate([words]).to(self.device)
-        return self._array(self.bilm.encode_words(batch)[batch.places[0, 1:-1]])
-
-    def _begin_documents(self, documents: list[list[list[str]]]) -> Callable[[], list[list[np.ndarray]]]:
-        prepared = self._fast()
-        if prepared is None:
-            with torch.inference_mode():
-                arrays = self._array(self.bilm(self._collate(documents).to(self.device))[0])
-            wait = partial(list, arrays)
-        else:
-            wait = self._begin(prepared.begin_running, documents)
-
-        def finish() -> list[list[np.ndarray]]:
-            vectors = []
-            for array, document in zip(wait(), documents, strict=True):
-                ends = np.cumsum([0, *map(size, document)])
-                vectors.append([self._cut(array[:, begin:end]) for begin, end in pairwise(ends)])
-            return vectors
-
-        return finish
-
     @torch.inference_mode()
     def _stream_step(self, sentences: list[list[str]], state: BiLMState | None) -> tuple[list[np.ndarray], BiLMState]:
         streams = len(sentences)
         if state is not None and _shapes(state) != _shapes(self.bilm.initial_state(0)):
             raise InputError("the state is of a model of another shape")
         before = self.bilm.initial_state(streams) if state is None else _first_streams(state, streams)
-        layers, after = self.bilm(self._collate([[words] for words in sentences]).to(self.device), before)
+        layers, after = self.bilm(collate_rows(self.words, [[words] for words in sentences]).to(self.device), before)
         if state is not None and state.hidden.shape[2] > streams:
             after = BiLMState(
                 *(torch.cat([new, old[:, :, streams:]], dim=2) for new, old in zip(after, state, strict=True))
             )
-        array = self._array(layers)
-        return [self._cut(array[row, :, : size(words)]) for row, words in enumerate(sentences)], after
+        array = layers.to(getattr(torch, self.settings.dtype)).cpu().numpy()
+        ends = map(sentence_size, sentences)
+        return [cut_sentence(array[row, :, :end], self.settings) for row, end in enumerate(ends)], after
 
-    def _array(self, layers: Tensor) -> np.ndarray:
-        return layers.to(getattr(torch, self.settings.dtype)).cpu().numpy()
 
-    def _cut(self, vectors: np.ndarray) -> np.ndarray:
-        return np.array(vectors if self.settings.boundaries else vectors[:, 1:-1])
+class TorchStrategy(ElmoStrategy):
+    """Plain torch, through `BiLM.forward`: for weights and devices that have no faster way."""
+
+    def __init__(self, encoder: ElmoEncoder) -> None:
+        self.encoder = encoder
+        self.table = WordTable(0)
+        self._forward = ForwardStrategy(encoder)
+
+    def word_budget(self, settings: EmbedSettings) -> int:
+        """Words computed at a time: the setting, or the default."""
+        return self._forward.word_budget(settings)
+
+    def embed(self, sentences: Iterable[Sequence[str]], settings: EmbedSettings) -> Iterator[np.ndarray]:
+        """Arrays (layers, words, dim), one a sentence, in order; each sentence starts from a fresh state."""
+        return self._forward.embed(sentences, settings)
+
+    @torch.inference_mode()
+    def start_documents(self, documents: list[Sentences], settings: EmbedSettings) -> Wait[np.ndarray]:
+        """Arrays (layers, words, dim) of whole documents, boundary words included, state carried on."""
+        layers, _ = self.encoder.bilm(collate_rows(self.encoder.words, documents).to(self.encoder.device))
+        return partial(list, layers.to(getattr(torch, settings.dtype)).cpu().numpy())
+
+    @torch.inference_mode()
+    def embed_words(self, words: Sequence[str]) -> np.ndarray:
+        """Context-free vectors (words, dim) in float32: layer 0."""
+        batch = self.encoder.collate([words]).to(self.encoder.device)
+        return self.encoder.bilm.encode_words(batch)[batch.places[0, 1:-1]].float().cpu().numpy()
+
+
+def check_precision(precision: str, device: str) -> None:
+    """Refuse a precision that a device (``cpu``, ``cuda``) cannot compute in."""
+    if precision == "int8" and device != "cpu":
+        raise ConfigError(f"precision='int8' is for the CPU; on {device} use 'float16' or 'bfloat16'")
+    if precision == "int8" and native.library() is None:
+        raise ConfigError(
+            "precision='int8' needs the compiled kernels, and this install has none for this processor; "
+            "install polyseme again where there is a C compiler, or use 'float32'"
+        )
+    if precision not in ("float32", "int8") and device != "cuda":
+        raise ConfigError(f"precision={precision!r} is for a GPU; on {device} use 'float32', or 'int8' on a CPU")
+
+
+def _choose_strategy(bilm: BiLM, words: WordEncoder, settings: EmbedSettings) -> ElmoStrategy | None:
+    """Native kernels on a CPU, tensors on a GPU; None where only plain torch will do."""
+    weight = next(bilm.parameters())
+    device = weight.device.type
+    check_precision(settings.precision, device)
+    if weight.dtype != torch.float32 or device not in CACHE_WORDS:
+        return None
+    cache_words = CACHE_WORDS[device] if settings.cache_words is None else settings.cache_words
+    if device == "cuda":
+        return TensorStrategy(bilm, words, precision=settings.precision, cache_words=cache_words)
+    if native.library() is None:
+        return None
+    return NativeStrategy(bilm, words, int8=settings.precision == "int8", cache_words=cache_words)
+
+
+def collate_rows(encoder: WordEncoder, rows: Sequence[Sequence[Sequence[str]]]) -> WordBatch:
+    """A padded batch: rows of sentences, each between its boundary words, distinct words encoded once."""
+    distinct: dict[str, int] = {}
+    places = [
+        [
+            place
+            for words in row
+            for place in (OPENING, *(distinct.setdefault(word, len(distinct) + BOUNDARIES) for word in words), CLOSING)
+        ]
+        for row in rows
+    ]
+    encoded = encoder.encode(list(distinct))
+    lengths = torch.tensor([len(row) for row in places], dtype=torch.int64)
+    padded = np.zeros((len(places), max(map(len, places), default=0)), dtype=np.int64)
+    for number, row in enumerate(places):
+        padded[number, : len(row)] = row
+    tensors = [
+        None if array is None else torch.from_numpy(array)
+        for array in (encoded.characters, encoded.lengths, encoded.ids)
+    ]
+    return WordBatch(torch.from_numpy(padded), lengths, *tensors)
 
 
 def drop_boundaries(layers: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Take away the first and last word of each sentence, from layers (B, L, T, D) and mask (B, T)."""
     inner = mask[:, 2:]
     return layers[:, :, 1:-1] * inner[:, None, :, None], inner
-
-
-def _enclose(places: Iterable[int]) -> list[int]:
-    return [OPENING, *places, CLOSING]
 
 
 def _shapes(state: BiLMState) -> list[tuple[int, ...]]:
@@ -291,13 +262,3 @@ def _first_streams(state: BiLMState, streams: int) -> BiLMState:
     return BiLMState(
         *(torch.cat([part, part.new_zeros(*part.shape[:2], missing, part.shape[3])], dim=2) for part in state)
     )
-
-
-def _check_document(document: Sequence[Sequence[str]], number: int) -> list[list[str]]:
-    if isinstance(document, str):
-        raise InputError(f"document {number} is a bare string where a list of sentences, each a list of words, belongs")
-    return list(check_sentences(document))
-
-
-def _document_size(document: list[list[str]]) -> int:
-    return sum(map(size, document))

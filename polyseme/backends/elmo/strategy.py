@@ -1,83 +1,70 @@
-"""The quickest way to embed with a biLM where it is: compiled loops on a CPU, large products on a GPU."""
+"""Embedding strategies of a biLM: what native kernels, GPU tensors and plain torch have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
-import torch
 
-from polyseme.backends.elmo.native import CompiledBiLM
-from polyseme.backends.elmo.tensors import TensorBiLM
 from polyseme.backends.elmo.word_table import WordTable
-from polyseme.embedding.encoder import WORD_BUDGET
-from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.errors import ConfigError
-from polyseme.kernels import native
-from polyseme.model.bilm import BiLM
-from polyseme.text.word_encoder import WordEncoder
+from polyseme.embedding.batching import Wait, check_sentences, compute_in_order, sentence_size, window_words, windows
+from polyseme.embedding.interfaces import EmbedSettings, EmbedStrategy
+from polyseme.errors import InputError
 
-CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
-GPU_WORDS = 1 << 17  # at a time; more do not make it faster
-GPU_BYTES = 256  # of memory for a word and dimension, on the safe side
+Sentences = Sequence[Sequence[str]]  # a document
 
 
-class FastBiLM(Protocol):
-    """A biLM's weights made ready for embedding, and the words that it has encoded so far."""
+class ElmoStrategy(EmbedStrategy):
+    """How a biLM embeds on one kind of hardware: sentences, documents, and words without context."""
 
-    table: WordTable
+    table: WordTable  # words encoded so far
 
-    def begin(self, sentences: Sequence[Sequence[str]], boundaries: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
-        """Begin to embed sentences, each fresh; what is returned waits for the arrays (L, words, D) and gives them."""
-        ...
+    @abstractmethod
+    def start_documents(self, documents: list[Sentences], settings: EmbedSettings) -> Wait[np.ndarray]:
+        """Start a batch of documents: arrays (layers, words, dim), boundary words included, state carried on."""
 
-    def begin_running(self, documents: Sequence[Sequence[Sequence[str]]], dtype: str) -> Callable[[], list[np.ndarray]]:
-        """The same for whole documents, boundary words among the words, state running on."""
-        ...
-
+    @abstractmethod
     def embed_words(self, words: Sequence[str]) -> np.ndarray:
-        """Context-free vectors (words, D)."""
-        ...
+        """Context-free vectors (words, dim) in float32: layer 0."""
+
+    def embed_documents(self, documents: Iterable[Sentences], settings: EmbedSettings) -> Iterator[list[np.ndarray]]:
+        """Arrays (layers, words, dim) of each document's sentences, in order, while documents come."""
+        checked = (_check_document(document, number) for number, document in enumerate(documents))
+        budget = self.word_budget(settings)
+        start = partial(_start_cut, self.start_documents, settings)
+        for window in windows(checked, _document_size, window_words(budget)):
+            yield from compute_in_order(window, _document_size, budget, start)
 
 
-def prepare(bilm: BiLM, words: WordEncoder, settings: EmbedSettings) -> FastBiLM | None:
-    """Make weights ready; None where only the plain way will do."""
-    kind = next(bilm.parameters())
-    device = kind.device.type
-    check_precision(settings.precision, device)
-    if kind.dtype != torch.float32 or device not in CACHE_WORDS:
-        return None
-    cached = CACHE_WORDS[device] if settings.cache_words is None else settings.cache_words
-    if device == "cuda":
-        return TensorBiLM(bilm, words, precision=settings.precision, cache_words=cached)
-    if native.library() is None:
-        return None
-    return CompiledBiLM(bilm, words, eight=settings.precision == "int8", cache_words=cached)
+def _start_cut(
+    start: Callable[..., Wait[np.ndarray]], settings: EmbedSettings, documents: list[Sentences]
+) -> Wait[list[np.ndarray]]:
+    """Start documents; the arrays that come are cut into those of sentences."""
+    wait = start(documents, settings)
+
+    def finish() -> list[list[np.ndarray]]:
+        vectors = []
+        for array, document in zip(wait(), documents, strict=True):
+            ends = np.cumsum([0, *map(sentence_size, document)])
+            vectors.append([cut_sentence(array[:, begin:end], settings) for begin, end in pairwise(ends)])
+        return vectors
+
+    return finish
 
 
-def can_travel(prepared: FastBiLM | None) -> bool:
-    """Whether it can be copied or sent to another process."""
-    return isinstance(prepared, CompiledBiLM)
+def cut_sentence(vectors: np.ndarray, settings: EmbedSettings) -> np.ndarray:
+    """A copy of a sentence's vectors, with its boundary words or, by default, without."""
+    return np.array(vectors if settings.boundaries else vectors[:, 1:-1])
 
 
-def word_budget(bilm: BiLM) -> int:
-    """Words computed at a time where nobody says otherwise: on a GPU what its free memory holds."""
-    device = next(bilm.parameters()).device
-    if device.type != "cuda":
-        return WORD_BUDGET
-    free, _ = torch.cuda.mem_get_info(device)
-    return max(WORD_BUDGET, min(GPU_WORDS, free // (GPU_BYTES * bilm.config.dim)))
+def _check_document(document: Sentences, number: int) -> list[list[str]]:
+    if isinstance(document, str):
+        raise InputError(f"document {number} is a bare string where a list of sentences, each a list of words, belongs")
+    return list(check_sentences(document))
 
 
-def check_precision(precision: str, device: str) -> None:
-    """Refuse what cannot be computed on a device (``cpu``, ``cuda``)."""
-    if precision == "int8" and device != "cpu":
-        raise ConfigError(f"precision='int8' is for the CPU; on {device} use 'float16' or 'bfloat16'")
-    if precision == "int8" and native.library() is None:
-        raise ConfigError(
-            "precision='int8' needs the compiled kernels, and this install has none for this processor; "
-            "install polyseme again where there is a C compiler, or use 'float32'"
-        )
-    if precision not in ("float32", "int8") and device != "cuda":
-        raise ConfigError(f"precision={precision!r} is for a GPU; on {device} use 'float32', or 'int8' on a CPU")
+def _document_size(document: Sentences) -> int:
+    return sum(map(sentence_size, document))

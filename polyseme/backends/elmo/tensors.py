@@ -1,4 +1,4 @@
-"""ELMo on a GPU: both directions in one product, words packed without padding, transfers beside the computation.
+"""GPU strategy: ELMo as batched products of both directions, packed without padding, transfers overlapped.
 
 It runs on any device of torch's, and is tested on a CPU too.
 
@@ -7,43 +7,43 @@ Shapes: W ways (directions), U distinct words, N words in all, B sentences, L la
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.backends.elmo.cuda_graphs import MOST_WORDS, Recordings
+from polyseme.backends.elmo.cuda_graphs import MOST_WORDS, CudaGraphs
 from polyseme.backends.elmo.packing import FlatText, add_boundaries, pack
+from polyseme.backends.elmo.stacked_lstm import StackedLstm
+from polyseme.backends.elmo.strategy import ElmoStrategy, Sentences
 from polyseme.backends.elmo.word_table import WordTable
-from polyseme.embedding.interfaces import Precision
-from polyseme.embedding.sentences import Numbered
-from polyseme.kernels.cells import Gates, step_cells
-from polyseme.kernels.reference import opened_bias
+from polyseme.embedding.batching import (
+    Item,
+    NumberedWindow,
+    Wait,
+    check_sentences,
+    compute_in_order,
+    map_windows,
+    numbered_windows,
+    sentence_size,
+)
+from polyseme.embedding.encoder import WORD_BUDGET
+from polyseme.embedding.interfaces import EmbedSettings, Precision
 from polyseme.model.bilm import BiLM
 from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
 ENCODED_AT_ONCE = 8192  # distinct words
-CHUNK_BYTES = 1 << 30  # of products of the inputs, held at a time
+GPU_WORDS = 1 << 17  # at a time; more do not make it faster
+GPU_BYTES = 256  # of memory for a word and dimension, on the safe side
+GPU_WINDOW = 1 << 27  # numbers of a layer that are read ahead
 TYPES = {"float32": torch.float32, "tf32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-class _Layer(NamedTuple):
-    """One LSTM layer, all ways."""
-
-    input: Tensor  # (W, P, 4H)
-    recurrent: Tensor  # (W, P, 4H)
-    bias: Tensor  # (W, 4H), 32-bit
-    projection: Tensor | None  # (W, H, P)
-
-
-class _State(NamedTuple):
-    hidden: Tensor  # (W, B, P)
-    cell: Tensor  # (W, B, H), 32-bit
 
 
 class _Order(NamedTuple):
@@ -55,8 +55,8 @@ class _Order(NamedTuple):
     lengths: Tensor  # (N,) of the word's sentence: rows from one layer to the next
 
 
-class TensorBiLM:
-    """A biLM's weights made ready for embedding, and the words that it has encoded so far."""
+class TensorStrategy(ElmoStrategy):
+    """GPU tensors: the weights of a biLM stacked for batched products, and the words encoded so far."""
 
     def __init__(self, bilm: BiLM, words: WordEncoder, *, precision: Precision, cache_words: int) -> None:
         self.words = words
@@ -66,51 +66,82 @@ class TensorBiLM:
         self._device = next(bilm.parameters()).device
         self._dtype = TYPES[precision]
         self._tf32 = precision == "tf32"
-        self._layers = [_stack(layers, self._dtype) for layers in zip(*bilm.lstms, strict=True)]  # pyright: ignore[reportArgumentType]
         self._first = torch.tensor([CLOSING if way == "backward" else OPENING for way in bilm.config.directions])
         self._lock = threading.Lock()
+        self._most_words = sys.maxsize  # at a time; halved whenever the memory was too small
         self._copies = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
-        with torch.inference_mode(), self._multiplying():
+        with self._computing():
             self._vectors = self._encode([])
-            self._begun, self._opened = self._begin()
-        self._recordings = None if self._copies is None else Recordings(partial(self._read_all, begun=True))
+            boundaries = self._halves(self._vectors)[torch.arange(len(self._first)), self._first]
+            self._lstm = StackedLstm(bilm, self._dtype, boundaries)
+        self._graphs = None if self._copies is None else CudaGraphs(partial(self._lstm.read, after_boundary=True))
 
-    def begin(self, sentences: Sequence[Sequence[str]], boundaries: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
-        """Begin to embed sentences, each fresh; what is returned waits for the arrays (L, words, D) and gives them."""
-        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        with torch.inference_mode(), self._lock, self._multiplying():
-            places, vectors = self._pick(self._look_up(list(chain.from_iterable(sentences))), self._vectors)
-            text = FlatText(places, lengths)
-            return self._run(add_boundaries(text) if boundaries else text, vectors, True, dtype)
+    def word_budget(self, settings: EmbedSettings) -> int:
+        """Words computed at a time: the setting, or what the free memory of the device holds."""
+        return min(settings.word_budget or self._default_budget(), self._most_words)
 
-    def beginning(self, window: Numbered, boundaries: bool) -> Callable[..., Callable[[], list[np.ndarray]]]:
-        """Look the words of a window up, once for all its sentences; what it gives is as `begin` for some of them."""
-        with torch.inference_mode(), self._lock, self._multiplying():
+    def _default_budget(self) -> int:
+        if self._device.type != "cuda":
+            return WORD_BUDGET
+        free, _ = torch.cuda.mem_get_info(self._device)
+        return max(WORD_BUDGET, min(GPU_WORDS, free // (GPU_BYTES * self._bilm.config.dim)))
+
+    def embed(self, sentences: Iterable[Sequence[str]], settings: EmbedSettings) -> Iterator[np.ndarray]:
+        """Arrays (layers, words, dim), one a sentence, in order; each sentence starts from a fresh state."""
+        check_sentences(sentences)
+        stream = numbered_windows(sentences, max(self.word_budget(settings), GPU_WINDOW // self._bilm.config.dim))
+        return map_windows(partial(self._embed_window, settings=settings), stream, settings.workers, self._device)
+
+    def _embed_window(self, window: NumberedWindow, settings: EmbedSettings) -> list[np.ndarray]:
+        """Look the words of a window up, once for all its sentences, and compute these in batches."""
+        with self._computing():
             rows = self._look_up(window.words, sum(map(len, window)))
-            table = self._vectors[: len(self.table)]  # it stays as it is, whatever is looked up meanwhile
+            table = self._vectors[: len(self.table)]  # stays as it is, whatever is looked up meanwhile
+        start = partial(self._start_or_halve, partial(self._start_batch, rows, table, settings), settings)
+        return compute_in_order(window, sentence_size, self.word_budget(settings), start)
 
-        def begin(sentences: Sequence[np.ndarray], dtype: str) -> Callable[[], list[np.ndarray]]:
-            lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-            with torch.inference_mode(), self._lock, self._multiplying():
-                places, vectors = self._pick(rows[np.concatenate(sentences)], table)
-                text = FlatText(places, lengths)
-                return self._run(add_boundaries(text) if boundaries else text, vectors, True, dtype)
+    def _start_batch(
+        self, rows: np.ndarray, table: Tensor, settings: EmbedSettings, sentences: Sequence[np.ndarray]
+    ) -> Wait[np.ndarray]:
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        with self._computing():
+            places, vectors = self._pick(rows[np.concatenate(sentences)], table)
+            text = FlatText(places, lengths)
+            text = add_boundaries(text) if settings.boundaries else text
+            return self._run(text, vectors, True, settings.dtype)
 
-        return begin
+    def start_documents(self, documents: list[Sentences], settings: EmbedSettings) -> Wait[np.ndarray]:
+        """Arrays (layers, words, dim) of whole documents, boundary words included, state carried on."""
+        return self._start_or_halve(partial(self._start_documents, settings), settings, documents)
 
-    def begin_running(self, documents: Sequence[Sequence[Sequence[str]]], dtype: str) -> Callable[[], list[np.ndarray]]:
-        """The same for whole documents, boundary words among the words, state running on."""
+    def _start_documents(self, settings: EmbedSettings, documents: Sequence[Sentences]) -> Wait[np.ndarray]:
         sentences = list(chain.from_iterable(documents))
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        with torch.inference_mode(), self._lock, self._multiplying():
+        with self._computing():
             places, vectors = self._pick(self._look_up(list(chain.from_iterable(sentences))), self._vectors)
             text = add_boundaries(FlatText(places, lengths))
             ends = np.cumsum([0, *text.lengths])[np.cumsum([0, *map(len, documents)])]
-            return self._run(FlatText(text.places, np.diff(ends)), vectors, False, dtype)
+            return self._run(FlatText(text.places, np.diff(ends)), vectors, False, settings.dtype)
+
+    def _start_or_halve(
+        self, start: Callable[[Sequence[Item]], Wait[np.ndarray]], settings: EmbedSettings, items: Sequence[Item]
+    ) -> Wait[np.ndarray]:
+        """Start a batch, in halves if the memory of the device is too small for all of it."""
+        try:
+            return start(items)
+        except torch.OutOfMemoryError:
+            if len(items) < 2:
+                raise
+        # Outside the handler, so that nothing of what failed is held any more.
+        torch.cuda.empty_cache()
+        self._most_words = max(1, self.word_budget(settings) // 2)
+        middle = len(items) // 2
+        parts = [self._start_or_halve(start, settings, half)() for half in (items[:middle], items[middle:])]
+        return partial(list, chain(*parts))
 
     def embed_words(self, words: Sequence[str]) -> np.ndarray:
-        """Context-free vectors (words, D)."""
-        with torch.inference_mode(), self._lock, self._multiplying():
+        """Context-free vectors (words, dim) in float32: layer 0."""
+        with self._computing():
             places, vectors = self._pick(self._look_up(list(words)), self._vectors)
             return self._halves(vectors[self._send(places)]).transpose(0, 1).flatten(1).cpu().numpy()
 
@@ -157,54 +188,22 @@ class TensorBiLM:
         halves = vectors.unflatten(1, (len(self._bilm.inputs), -1)).transpose(0, 1)
         return halves.expand(len(self._first), -1, -1)
 
-    def _begin(self) -> tuple[list[_State], Tensor]:
-        """Each way's state after its first boundary word, and what every layer puts out for it (L, W, P)."""
-        ways, width = len(self._first), self._config.dim
-        inputs = self._halves(self._vectors)[torch.arange(ways), self._first].unsqueeze(1)
-        places = torch.zeros(ways, 1, dtype=torch.int32, device=self._device)
-        states, outputs = [], [inputs.float()]
-        hidden = inputs.to(self._dtype)
-        for number, layer in enumerate(self._layers):
-            state = _State(hidden.new_zeros(ways, 1, width), self._cells(1))
-            output, state = self._read(layer, hidden, places, [1], state)
-            hidden = output + hidden if self._config.residual and number else output
-            states.append(state)
-            outputs.append(hidden.float())
-        return states, torch.stack(outputs).squeeze(2)
-
-    def _cells(self, rows: int) -> Tensor:
-        return torch.zeros(len(self._first), rows, self._config.cells, device=self._device)
-
-    def _run(self, text: FlatText, vectors: Tensor, begun: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
-        """Begun: each way has read its first boundary word already, if the text has it or not."""
-        depth, ways = 1 + len(self._layers), len(self._first)
-        skipped = int(begun and len(text.places) > 0 and text.places[0] == OPENING)
+    def _run(self, text: FlatText, vectors: Tensor, after_boundary: bool, dtype: str) -> Callable[[], list[np.ndarray]]:
+        """Run all layers over a text; after_boundary: start from the state after the first boundary word."""
+        depth, ways = 1 + len(self._lstm.layers), len(self._first)
+        skipped = int(after_boundary and len(text.places) > 0 and text.places[0] == OPENING)
         order = self._order(text, skipped)
         result = vectors.new_empty(depth * len(text.places), ways, self._config.dim)
         self._place_known(result, text, vectors, skipped)
         hidden = self._halves(vectors).to(self._dtype)
-        if self._recordings is not None and begun and 0 < len(text.places) <= MOST_WORDS:
-            outputs = self._recordings.read(hidden, order.places, order.sizes)
+        if self._graphs is not None and after_boundary and 0 < len(text.places) <= MOST_WORDS:
+            outputs = self._graphs.read(hidden, order.places, order.sizes)
         else:
-            outputs = self._read_all(hidden, order.places, order.sizes, begun)
+            outputs = self._lstm.read(hidden, order.places, order.sizes, after_boundary)
         for number, output in enumerate(outputs, 1):
             for way in range(ways):
                 result[order.target[way] + number * order.lengths, way] = output[way].to(result.dtype)
         return self._fetch(result.flatten(1).to(getattr(torch, dtype)), text.lengths, depth)
-
-    def _read_all(self, hidden: Tensor, places: Tensor, sizes: Sequence[int], begun: bool) -> Iterator[Tensor]:
-        """Packed outputs (W, N, P) of every layer, for distinct words (W, U, P) at their places (W, N)."""
-        ways, sentences = len(hidden), max(sizes, default=0)
-        for number, layer in enumerate(self._layers):
-            if begun:
-                state = _State(
-                    *(part.repeat(1, sentences, 1) for part in self._begun[number])
-                )  # copies: cells are renewed in place
-            else:
-                state = _State(hidden.new_zeros(ways, sentences, self._config.dim), self._cells(sentences))
-            output, _ = self._read(layer, hidden, None if number else places, sizes, state)
-            hidden = output + hidden if self._config.residual and number else output
-            yield hidden
 
     def _order(self, text: FlatText, skipped: int) -> _Order:
         """The words in the order in which each way reads them: packed, the backward one from a sentence's end."""
@@ -214,14 +213,14 @@ class TensorBiLM:
         starts = (np.cumsum(text.lengths) - text.lengths)[sentence]
         steps = packing.steps + skipped
         inside = np.stack([lengths - 1 - steps if first == CLOSING else steps for first in self._first.tolist()])
-        depth = 1 + len(self._layers)
+        depth = 1 + len(self._lstm.layers)
         sent = self._send(np.concatenate([text.places[starts + inside], depth * starts + inside, lengths[None]]))
         ways = len(inside)
         return _Order(packing.sizes.tolist(), sent[:ways].to(torch.int32), sent[ways : 2 * ways], sent[-1])
 
     def _place_known(self, result: Tensor, text: FlatText, vectors: Tensor, skipped: int) -> None:
         """The context-free layer, and what a way puts out for the boundary word that it read before all others."""
-        depth = 1 + len(self._layers)
+        depth = 1 + len(self._lstm.layers)
         starts = np.cumsum(text.lengths) - text.lengths
         rows = (depth - 1) * np.repeat(starts, text.lengths) + np.arange(len(text.places))
         sent = self._send(np.stack([text.places, rows]))
@@ -229,52 +228,8 @@ class TensorBiLM:
         for way, first in enumerate(self._first.tolist() if skipped else []):
             inside = text.lengths - 1 if first == CLOSING else 0
             for layer in range(1, depth):
-                result[self._send(depth * starts + layer * text.lengths + inside), way] = self._opened[layer, way]
-
-    def _read(
-        self, layer: _Layer, inputs: Tensor, places: Tensor | None, sizes: Sequence[int], state: _State
-    ) -> tuple[Tensor, _State]:
-        """Packed outputs (W, N, P) of a layer, and the state after the words.
-
-        With places (W, N), inputs are distinct words and the places say which word stands where.
-        """
-        ways, cells = len(inputs), self._config.cells
-        widest = max(sizes, default=0)
-        sums, active = (inputs.new_empty(ways, widest, size) for size in (4 * cells, cells))
-        out = inputs.new_empty(ways, sum(sizes), self._config.dim)
-        products = inputs if places is None else torch.bmm(inputs, layer.input)
-        clip = self._config.cell_clip or 0.0
-        hidden, first, begin, end = state.hidden, 0, 0, 0
-        for number, (size, here) in enumerate(zip(sizes, out.split(list(sizes), dim=1), strict=True)):
-            if places is None and first == end:
-                begin, end = first, first + self._chunk(sizes[number:])
-                products = torch.bmm(inputs[:, begin:end], layer.input)
-            if size != sums.shape[1]:
-                hidden, sums, active = hidden[:, :size], sums[:, :size], active[:, :size]
-            torch.bmm(hidden, layer.recurrent, out=sums)
-            step_cells(Gates(products, places, first - begin, sums, layer.bias), state.cell, active, clip)
-            self._project(layer, active, here)
-            hidden, first = here, first + size
-        return out, _State(hidden, state.cell)
-
-    def _project(self, layer: _Layer, active: Tensor, out: Tensor) -> None:
-        limit = self._config.output_clip
-        if layer.projection is None:
-            out.copy_(active)
-        elif limit:
-            torch.clamp(torch.bmm(active, layer.projection), -limit, limit, out=out)
-        else:
-            torch.bmm(active, layer.projection, out=out)
-
-    def _chunk(self, sizes: Sequence[int]) -> int:
-        """Words of as many steps as may be held at a time; at least one step."""
-        most = CHUNK_BYTES // (len(self._first) * 4 * self._config.cells * self._dtype.itemsize)
-        total = 0
-        for size in sizes:
-            if total and total + size > most:
-                break
-            total += size
-        return total
+                known = self._lstm.boundary_outputs[layer, way]
+                result[self._send(depth * starts + layer * text.lengths + inside), way] = known
 
     def _send(self, array: np.ndarray) -> Tensor:
         """To the device without waiting for what goes on there."""
@@ -304,30 +259,13 @@ class TensorBiLM:
 
         return finish
 
-    def _multiplying(self) -> Any:  # noqa: ANN401 - a context
-        return _Tf32(self._tf32)
-
-
-class _Tf32:
-    """Products of 32-bit floats rounded to 19 bits, or not, while it lasts; the caller's choice comes back after."""
-
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-
-    def __enter__(self) -> None:
-        self.before = torch.backends.cuda.matmul.allow_tf32
-        torch.backends.cuda.matmul.allow_tf32 = self.wanted
-
-    def __exit__(self, *_: object) -> None:
-        torch.backends.cuda.matmul.allow_tf32 = self.before
-
-
-def _stack(layers: Sequence[Any], dtype: torch.dtype) -> _Layer:
-    """The ways of one layer, as one."""
-    biases = [opened_bias(layer.bias.detach().float(), layer.config.forget_bias) for layer in layers]
-
-    def stack(name: str) -> Tensor:
-        return torch.stack([getattr(layer, name).detach() for layer in layers]).to(dtype)
-
-    projection = None if layers[0].projection is None else stack("projection")
-    return _Layer(stack("input"), stack("recurrent"), torch.stack(biases), projection)
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Inference mode, one caller at a time, TF32 products or not; the caller's choice of TF32 comes back after."""
+        with torch.inference_mode(), self._lock:
+            before = torch.backends.cuda.matmul.allow_tf32
+            torch.backends.cuda.matmul.allow_tf32 = self._tf32
+            try:
+                yield
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = before

@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from polyseme.backends.transformer.pieces import Place, Pooling, Rows, like_sized, make_cutter, pooled
+from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, FormatError, nearest
 
 if TYPE_CHECKING:

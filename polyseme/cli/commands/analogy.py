@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
 from polyseme.cli.output import open_embedder, percent, show_table, working
@@ -17,16 +17,10 @@ if TYPE_CHECKING:
 @expand_options
 def analogy(
     model: ModelArgument,
-    relations: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RELATIONS", help="Like word2vec's questions-words.txt: a b c d per line, : starts a section."
-        ),
-    ],
+    relations: Annotated[Path, Argument(metavar="RELATIONS", help="a b c d per line, as in questions-words.txt.")],
     *,
     candidates: Annotated[
-        Path | None,
-        typer.Option(help="Words to answer with, one per line. [default: a vector file's own, or those of RELATIONS]"),
+        Path | None, Option(help="Words to answer with. [default: those of MODEL or RELATIONS]")
     ] = None,
     layer: LayerOption = "all",
     output: ResultOptions,

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
+    FILES,
     EncoderOptions,
     FitOptions,
     FormatOption,
@@ -32,21 +34,17 @@ classify = typer.Typer(
 )
 
 _FILE = "One example per line: columns separated by tabs, or the label first. Plain or compressed."
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="CLASSIFIER", help="The folder that `polyseme classify fit` wrote.")
-]
+FolderArgument = Annotated[Path, Argument(metavar="CLASSIFIER", help="The folder that `polyseme classify fit` wrote.")]
 
 
 @dataclass(frozen=True)
 class TextColumns:
     """Which columns of a file hold the text and its label."""
 
-    text: Annotated[str | None, typer.Option(help="Column of the text: a name or a number from 1.")] = None
-    label: Annotated[str | None, typer.Option(help="Column of the labels: a name or a number from 1.")] = None
+    text: Annotated[str | None, Option(help="Column of the text: a name or a number from 1.")] = None
+    label: Annotated[str | None, Option(help="Column of the labels: a name or a number from 1.")] = None
     header: HeaderOption = None
-    coarse: Annotated[
-        bool, typer.Option("--coarse", help="Of a label like DESC:manner, take the part before the colon.")
-    ] = False
+    coarse: Annotated[bool, Option("--coarse", help="Shorten labels like DESC:manner to DESC.")] = False
     raw: RawOption = False
 
     def reader(self) -> Read:
@@ -55,17 +53,17 @@ class TextColumns:
         from polyseme.text.labelled import ColumnSpec
 
         text = (self.text,) if self.text else None
-        wanted = ColumnSpec(1, text, self.label, coarse=self.coarse, raw=self.raw, header=self.header)
-        return lambda path, _: read_examples(path, wanted)
+        spec = ColumnSpec(1, text, self.label, coarse=self.coarse, raw=self.raw, header=self.header)
+        return lambda path, _: read_examples(path, spec)
 
 
 @classify.command("fit", no_args_is_help=True)
 @expand_options
 def fit_classifier(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
     *,
-    kind: Annotated[str, typer.Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
+    kind: Annotated[str, Option(help="lstm, or linear: logistic regression, which takes seconds.")] = "lstm",
     columns: TextColumns,
     result: PlotOptions,
 ) -> None:
@@ -84,15 +82,10 @@ def fit_classifier(
 @expand_options
 def predict_labels(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); one text per line."),
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one text per line.")],
     *,
     raw: RawOption = False,
-    text: Annotated[
-        str | None, typer.Option(help="Column of the text, if there are columns: a name or number.")
-    ] = None,
+    text: Annotated[str | None, Option(help="Column of the text, if there are several.")] = None,
     header: HeaderOption = None,
     form: FormatOption = None,
     encoders: EncoderOptions,
@@ -107,10 +100,10 @@ def predict_labels(
     from polyseme.text.labelled import ColumnSpec
 
     form = check_format(form, ANSWER_FORMATS)
-    wanted = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
+    spec = ColumnSpec(1, (text,) if text else None, kind="none", raw=raw, header=header)
     sources = expand(inputs)
     classifier = encoders.open(Classifier, folder)
-    sentences = (sentence for source in sources for sentence in _sentences(source, wanted))
+    sentences = (sentence for source in sources for sentence in _sentences(source, spec))
     for line in format_answers(classifier, sentences, form):
         typer.echo(line)
 
@@ -119,7 +112,7 @@ def predict_labels(
 @expand_options
 def evaluate_classifier(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_FILE)],
+    test: Annotated[Path, Argument(metavar="TEST", help=_FILE)],
     columns: TextColumns,
     encoders: EncoderOptions,
     result: ResultOptions,
@@ -134,13 +127,13 @@ def evaluate_classifier(
     run_evaluation(Classifier, "classifier", folder, test, columns.reader(), encoders, result)
 
 
-def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
+def _sentences(source: Path | str, spec: ColumnSpec) -> Iterator[list[str]]:
     """The sentences to label: whole lines, empty ones too, or one column."""
     from polyseme.text.corpus import open_text
     from polyseme.text.labelled import read_labelled_text, split_words
 
-    if wanted.text:
-        yield from (example.sentences[0] for example in read_labelled_text(source, wanted))
+    if spec.text:
+        yield from (example.sentences[0] for example in read_labelled_text(source, spec))
         return
     warned = False
     with open_text(source) as lines:
@@ -148,4 +141,4 @@ def _sentences(source: Path | str, wanted: ColumnSpec) -> Iterator[list[str]]:
             if "\t" in line and not warned:
                 warned = True
                 typer.echo(f"{source} has tabs, but whole lines are labelled; --text names a column to read", err=True)
-            yield split_words(line, wanted.raw)
+            yield split_words(line, spec.raw)

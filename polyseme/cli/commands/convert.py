@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import OverwriteOption, VocabularyOption
 from polyseme.cli.output import file_size
@@ -15,11 +16,11 @@ PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A model of any format: file, folder, zip or tar.gz.")],
+    source: Annotated[Path, Argument(metavar="IN", help="A model of any format: file, folder, zip or tar.gz.")],
     target: Annotated[
-        Path, typer.Argument(metavar="OUT", help="A new folder (polyseme's format), or a file *.hdf5 (bilm-tf's).")
+        Path, Argument(metavar="OUT", help="A new folder (polyseme's format) or file *.hdf5 (bilm-tf's).")
     ],
-    precision: Annotated[str, typer.Option(help="How polyseme's format stores weights: fp32, fp16 or int8.")] = "fp32",
+    precision: Annotated[str, Option(help="How polyseme's format stores weights: fp32, fp16 or int8.")] = "fp32",
     vocabulary: VocabularyOption = None,
     overwrite: OverwriteOption = False,
 ) -> None:

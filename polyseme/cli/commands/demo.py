@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from polyseme.cli.options import PlotOptions, ShippedOption
 from polyseme.cli.output import open_embedder, plural
@@ -30,9 +30,7 @@ CANDIDATES = 5_000  # most frequent words, among which related ones are looked f
 
 def demo(
     model: ShippedOption = None,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw a map of senses too: *.png, *.svg or *.pdf.")
-    ] = None,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a map of senses: *.png, *.svg or *.pdf.")] = None,
 ) -> None:
     """Show what the vectors know, on classic examples.
 
@@ -112,9 +110,9 @@ def _show_nearest(console: Console, encoder: Encoder) -> None:
     from polyseme.analysis.demo import nearest_in_bundle
 
     table = _table("a use, and the most similar ones in some 400 sentences, by the top layer", ["cosine"])
-    for asked in nearest_in_bundle(encoder):
-        table.add_row(_marked(asked.use))
-        for one in asked.found:
+    for query in nearest_in_bundle(encoder):
+        table.add_row(_marked(query.use))
+        for one in query.found:
             table.add_row(_marked(one.use, indent=2), _shade(one.cosine))
     _print(console, table)
 

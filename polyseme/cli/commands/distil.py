@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.commands.static import OutputOption, TextArgument, check_output, rereadable
 from polyseme.cli.options import DeviceOption, ModelArgument, OverwriteOption, RawOption, SeedOption
@@ -23,20 +24,13 @@ def distil(
     inputs: TextArgument,
     output: OutputOption,
     raw: RawOption = False,
-    layer: Annotated[str, typer.Option(help="A number, average, top, or a mix like 0.2,0.5,0.3.")] = "average",
-    min_count: Annotated[
-        int, typer.Option(help="Least number of uses of a word, and with --senses of each sense.")
-    ] = 5,
-    max_words: Annotated[int, typer.Option(help="Keep at most this many words, the most frequent ones.")] = 50_000,
-    lower: Annotated[bool, typer.Option("--lower", help="Ignore case: one vector for Bank and bank.")] = False,
-    uses: Annotated[
-        int | None,
-        typer.Option(
-            help="Sample at most this many uses of a word. [default: all; 100 with --senses]", show_default=False
-        ),
-    ] = None,
-    senses: Annotated[int, typer.Option(help="At most this many vectors per word, one per cluster of its uses.")] = 1,
-    memory: Annotated[float, typer.Option(min=0, help="GB of memory that the vectors may take.")] = 4.0,
+    layer: Annotated[str, Option(help="A number, average, top, or a mix like 0.2,0.5,0.3.")] = "average",
+    min_count: Annotated[int, Option(help="Least number of uses of a word or sense.")] = 5,
+    max_words: Annotated[int, Option(help="Keep at most this many words, the most frequent ones.")] = 50_000,
+    lower: Annotated[bool, Option("--lower", help="Ignore case: one vector for Bank and bank.")] = False,
+    uses: Annotated[int | None, Option(help="Most uses of a word to sample. [default: all; 100 with --senses]")] = None,
+    senses: Annotated[int, Option(help="At most this many vectors per word, one per cluster of its uses.")] = 1,
+    memory: Annotated[float, Option(min=0, help="GB of memory that the vectors may take.")] = 4.0,
     seed: SeedOption = 0,
     device: DeviceOption = "cpu",
     overwrite: OverwriteOption = False,

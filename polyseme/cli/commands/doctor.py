@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, ResultOptions, TokenizedOption, expand_options
 from polyseme.cli.output import file_size, percent, show_table, working
@@ -19,11 +20,11 @@ _MOST_SCRIPTS = 5
 
 @expand_options
 def doctor(
-    inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)],
+    inputs: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
     *,
     tokenized: TokenizedOption = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
-    time: Annotated[bool, typer.Option(help="Run a few training steps, to estimate how long training takes.")] = True,
+    workers: Annotated[int | None, Option(min=1, help="Processes.", show_default="one per core")] = None,
+    time: Annotated[bool, Option(help="Run a few training steps, to estimate how long training takes.")] = True,
     output: ResultOptions,
 ) -> None:
     """Check a text before training, and suggest settings."""

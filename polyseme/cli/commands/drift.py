@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.corpus_source import TextFiles, format_use
 from polyseme.cli.options import DeviceOption, PlotOptions, RawOption, SeedOption, ShippedOption, expand_options
@@ -16,28 +17,20 @@ if TYPE_CHECKING:
 
 @expand_options
 def drift(
-    first: Annotated[str, typer.Argument(help="A corpus, one sentence per line: a file, folder or pattern.")],
-    second: Annotated[str, typer.Argument(help="Another corpus, of another time or field.")],
+    first: Annotated[str, Argument(help="A corpus, one sentence per line: a file, folder or pattern.")],
+    second: Annotated[str, Argument(help="Another corpus, of another time or field.")],
     *,
     model: ShippedOption = None,
-    layer: Annotated[str, typer.Option(help="A number, top or average.")] = "top",
-    word: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A word to compare; repeatable. [default: words frequent in both]",
-            show_default=False,
-        ),
-    ] = None,
-    most: Annotated[int, typer.Option(help="How many words to compare.")] = 500,
-    skip: Annotated[int, typer.Option(min=0, help="Leave out this many of the most frequent words.")] = 100,
-    least: Annotated[int, typer.Option(help="Least number of uses in each corpus.")] = 20,
-    uses: Annotated[int, typer.Option(help="Uses of each word to sample from each corpus.")] = 30,
-    measure: Annotated[
-        str, typer.Option(help="prototype (distance of the averages) or pairwise (mean distance of pairs).")
-    ] = "prototype",
-    top: Annotated[int, typer.Option(min=1, help="How many words to show.")] = 10,
+    layer: Annotated[str, Option(help="A number, top or average.")] = "top",
+    word: Annotated[list[str] | None, Option(help="A word to compare; repeatable. [default: frequent ones]")] = None,
+    most: Annotated[int, Option(help="How many words to compare.")] = 500,
+    skip: Annotated[int, Option(min=0, help="Leave out this many of the most frequent words.")] = 100,
+    least: Annotated[int, Option(help="Least number of uses in each corpus.")] = 20,
+    uses: Annotated[int, Option(help="Uses of each word to sample from each corpus.")] = 30,
+    measure: Annotated[str, Option(help="prototype (distance of means) or pairwise (mean distance).")] = "prototype",
+    top: Annotated[int, Option(min=1, help="How many words to show.")] = 10,
     raw: RawOption = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Read only this many sentences of each corpus.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Read only this many sentences of each corpus.")] = None,
     seed: SeedOption = 0,
     output: PlotOptions,
     device: DeviceOption = "cpu",

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
     TEXT_FILES,
     DeviceOption,
+    OverwriteOption,
     RawOption,
     ResumeOption,
     ShippedOption,
     VocabularyOption,
-    check_restart,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished
+from polyseme.cli.output import Progress, check_restart, file_size, keep_finished
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent
 
@@ -29,54 +30,38 @@ if TYPE_CHECKING:
 
 
 def embed(
-    inputs: Annotated[list[str], typer.Argument(metavar="INPUT", help=TEXT_FILES)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The file to write: *.h5 (AllenNLP's layout), *.parquet or *.npz.")
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=TEXT_FILES)],
+    output: Annotated[Path, Option("--output", "-o", help="The file: *.h5 (AllenNLP's layout), *.parquet or *.npz.")],
     model: ShippedOption = None,
     raw: RawOption = False,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Carry context over sentences; blank lines separate documents.")
-    ] = False,
+    documents: Annotated[bool, Option("--documents", help="Carry context from sentence to sentence.")] = False,
     layers: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="all, top, average, a number, a mix like 0.2,0.5,0.3, or a mix named in the BERT paper: embeddings, "
             "second-to-last, last, weighted-sum-last-four, concat-last-four, weighted-sum-all. "
-            "[default: all; average with --pool]",
-            show_default=False,
+            "[default: all; average with --pool]"
         ),
     ] = None,
-    gamma: Annotated[float, typer.Option(help="Scale of a mix.")] = 1.0,
+    gamma: Annotated[float, Option(help="Scale of a mix.")] = 1.0,
     pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="How a transformer's subwords make a word: first, last or mean. [default: mean]", show_default=False
-        ),
+        str | None, Option(help="A word from its subwords: first, last or mean. [default: mean]")
     ] = None,
-    pool: Annotated[str | None, typer.Option(help="One vector per sentence: mean or max over its words.")] = None,
-    dtype: Annotated[str, typer.Option(help="Type of the stored numbers: float32 or float16.")] = "float32",
-    boundaries: Annotated[
-        bool, typer.Option("--boundaries", help="Keep the vectors of the sentence boundaries <S> and </S>.")
-    ] = False,
+    pool: Annotated[str | None, Option(help="One vector per sentence: mean or max over its words.")] = None,
+    dtype: Annotated[str, Option(help="Type of the stored numbers: float32 or float16.")] = "float32",
+    boundaries: Annotated[bool, Option("--boundaries", help="Keep the boundary vectors of <S> and </S>.")] = False,
     resume: ResumeOption = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the output, and discard an interrupted run.")
-    ] = False,
+    overwrite: OverwriteOption = False,
     device: DeviceOption = "cpu",
-    workers: Annotated[int, typer.Option(help="Processes, on a CPU.")] = 1,
-    precision: Annotated[
-        str,
-        typer.Option(help="Precision of the computation: float32; int8 on a CPU; tf32, bfloat16 or float16 on a GPU."),
-    ] = "float32",
-    word_budget: Annotated[
-        int | None, typer.Option(help="Words per batch.", show_default="chosen for the device")
-    ] = None,
+    workers: Annotated[int, Option(help="Processes, on a CPU.")] = 1,
+    precision: Annotated[str, Option(help="float32; int8 on a CPU; tf32, bfloat16 or float16 on a GPU.")] = "float32",
+    word_budget: Annotated[int | None, Option(help="Words per batch.", show_default="chosen for the device")] = None,
     vocabulary: VocabularyOption = None,
 ) -> None:
     """Write the vectors of a text to HDF5, Parquet or npz.
 
-    The text has one sentence per line, words separated by spaces; with --raw any text will do.
+    The text has one sentence per line, words separated by spaces; with --raw any text will do. Blank lines separate
+    documents, which --documents reads with shared context.
     """
     # Bad options are refused before the model is opened, and everything else before hours of work.
     from polyseme.embedding.job import Wanted, embed_into
@@ -88,12 +73,12 @@ def embed(
     if _is_finished(output, resume, overwrite):
         typer.echo(f"{output} is already finished")
         return
-    wanted = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
+    spec = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
         raise ConfigError("--documents needs one sentence per line and blank lines between documents; leave --raw out")
-    if gamma != 1 and not isinstance(wanted.layers, Mix):
+    if gamma != 1 and not isinstance(spec.layers, Mix):
         raise ConfigError("--gamma is the scale of a mix; give the mix with --layers, like 0.2,0.5,0.3")
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
     from polyseme.loading import load
@@ -104,7 +89,7 @@ def embed(
         output,
         {
             "model": encoder.fingerprint(),
-            "made": repr(wanted),
+            "made": repr(spec),
             "precision": precision,
             "raw": raw,
             "documents": documents,
@@ -114,7 +99,7 @@ def embed(
     )
     into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
     units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    _run(partial(embed_into, parts, units, embed_units, wanted), parts, encoder)
+    _run(partial(embed_into, parts, units, embed_units, spec), parts, encoder)
     _finish(parts, output)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.corpus_source import TextFiles
 from polyseme.cli.options import (
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 @expand_options
 def geometry(
     model: ModelArgument,
-    inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help="Files, folders, patterns, or - (stdin).")],
+    inputs: Annotated[list[str], Argument(metavar="TEXT", help="Files, folders, patterns, or - (stdin).")],
     *,
     raw: RawOption = False,
-    sentences: Annotated[int, typer.Option(help="Embed at most this many sentences, sampled at random.")] = 5_000,
-    words: Annotated[int, typer.Option(help="At most this many distinct words, sampled at random.")] = 500,
-    uses: Annotated[int, typer.Option(help="At most this many uses of each word, sampled at random.")] = 20,
-    min_uses: Annotated[int, typer.Option(help="Leave out words with fewer uses.")] = 5,
+    sentences: Annotated[int, Option(help="Embed at most this many sentences, sampled at random.")] = 5_000,
+    words: Annotated[int, Option(help="At most this many distinct words, sampled at random.")] = 500,
+    uses: Annotated[int, Option(help="At most this many uses of each word, sampled at random.")] = 20,
+    min_uses: Annotated[int, Option(help="Leave out words with fewer uses.")] = 5,
     layer: LayerOption = "all",
     seed: SeedOption = 0,
     output: PlotOptions,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.corpus_source import TextFiles
 from polyseme.cli.options import (
@@ -16,21 +17,20 @@ from polyseme.cli.options import (
     RawOption,
     ResumeOption,
     ShippedOption,
-    check_restart,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
+from polyseme.cli.output import Progress, check_restart, file_size, keep_finished, open_embedder
 
 if TYPE_CHECKING:
     from polyseme.corpus.index_job import IndexJob
 
 
 def index(
-    inputs: Annotated[list[str], typer.Argument(metavar="CORPUS", help=TEXT_FILES)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the index to.")],
+    inputs: Annotated[list[str], Argument(metavar="CORPUS", help=TEXT_FILES)],
+    output: Annotated[Path, Option("--output", "-o", help="The folder to write the index to.")],
     model: ShippedOption = None,
-    layer: Annotated[str, typer.Option(help="all, or the number of one layer, which takes less space.")] = "all",
+    layer: Annotated[str, Option(help="all, or the number of one layer, which takes less space.")] = "all",
     raw: RawOption = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Read only this many sentences.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Read only this many sentences.")] = None,
     resume: ResumeOption = False,
     overwrite: OverwriteOption = False,
     device: DeviceOption = "cpu",

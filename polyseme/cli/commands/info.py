@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import ShippedArgument, VocabularyOption
 from polyseme.cli.output import plural
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def info(
     model: ShippedArgument = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print everything as JSON.")] = False,
     vocabulary: VocabularyOption = None,
 ) -> None:
     """Describe a model: format, size, layers, how it reads words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from polyseme.cli.corpus_source import CorpusOptions, CorpusSource, format_use
 from polyseme.cli.options import ResultOptions, expand_options
@@ -18,22 +18,16 @@ if TYPE_CHECKING:
 
 @expand_options
 def neighbours(
-    text: Annotated[str, typer.Argument(metavar="SENTENCE", help="The sentence with the word.")],
-    word: Annotated[str, typer.Option(help="The word to look at.")],
+    text: Annotated[str, Argument(metavar="SENTENCE", help="The sentence with the word.")],
+    word: Annotated[str, Option(help="The word to look at.")],
     corpus: CorpusOptions,
     *,
-    static: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A file of static vectors, for comparison.")
-    ] = None,
-    layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table per layer.")] = "top",
-    top: Annotated[int, typer.Option(help="How many to show.")] = 10,
-    all_words: Annotated[
-        bool, typer.Option("--all-words", help="Search the uses of all words, not only of this one.")
-    ] = False,
-    occurrence: Annotated[
-        int | None, typer.Option(min=1, help="Which one, if the word occurs several times in the sentence.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Sample at most this many uses of the word.")] = 20_000,
+    static: Annotated[str | None, Option(metavar="FILE", help="A file of static vectors, for comparison.")] = None,
+    layer: Annotated[str, Option(help="A number, top, average, or all: one table per layer.")] = "top",
+    top: Annotated[int, Option(help="How many to show.")] = 10,
+    all_words: Annotated[bool, Option("--all-words", help="Search the uses of all words.")] = False,
+    occurrence: Annotated[int | None, Option(min=1, help="Which one, if the word occurs several times.")] = None,
+    limit: Annotated[int, Option(min=1, help="Sample at most this many uses of the word.")] = 20_000,
     output: ResultOptions,
 ) -> None:
     """Find the uses of a word that are most similar in context.

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
+    FILES,
     EncoderOptions,
     FitOptions,
     FormatOption,
@@ -32,19 +34,19 @@ pairs = typer.Typer(
 )
 
 _FILE = "One pair per line, columns separated by tabs. Plain or compressed."
-FolderArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder that `polyseme pairs fit` wrote.")]
+FolderArgument = Annotated[Path, Argument(metavar="MODEL", help="The folder that `polyseme pairs fit` wrote.")]
 
 
 @dataclass(frozen=True)
 class PairColumns:
     """Which columns of a file hold the two sentences of a pair."""
 
-    first: Annotated[str | None, typer.Option(help="Column of the first sentence: a name or a number from 1.")] = None
-    second: Annotated[str | None, typer.Option(help="Column of the second sentence: a name or a number from 1.")] = None
+    first: Annotated[str | None, Option(help="Column of the first sentence: a name or a number from 1.")] = None
+    second: Annotated[str | None, Option(help="Column of the second sentence: a name or a number from 1.")] = None
     header: HeaderOption = None
     raw: RawOption = False
 
-    def wanted(self, kind: Kind, label: str | None = None) -> ColumnSpec:
+    def spec(self, kind: Kind, label: str | None = None) -> ColumnSpec:
         """The same choice of columns, as the reader of labelled text takes it."""
         from polyseme.text.labelled import ColumnSpec
 
@@ -58,22 +60,22 @@ class PairColumns:
 class LabelledPairColumns(PairColumns):
     """Which columns of a file hold the two sentences of a pair and their label or number."""
 
-    label: Annotated[str | None, typer.Option(help="Column of the labels: a name or a number from 1.")] = None
+    label: Annotated[str | None, Option(help="Column of the labels: a name or a number from 1.")] = None
 
     def reader(self) -> Read:
         """Reads these columns of a file, labels or numbers as the model answers."""
         from polyseme.cli.fitting import read_examples
 
-        return lambda path, settings: read_examples(path, self.wanted(settings.answer, self.label))
+        return lambda path, settings: read_examples(path, self.spec(settings.answer, self.label))
 
 
 @pairs.command("fit", no_args_is_help=True)
 @expand_options
 def fit_pairs(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_FILE)],
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_FILE)],
     options: FitOptions,
     *,
-    numbers: Annotated[bool, typer.Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
+    numbers: Annotated[bool, Option("--numbers", help="The answers are numbers, such as relatedness.")] = False,
     columns: LabelledPairColumns,
     result: PlotOptions,
 ) -> None:
@@ -92,9 +94,7 @@ def fit_pairs(
 @expand_options
 def predict_pairs(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Files, folders, patterns, or - (stdin); one pair per line.")
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one pair per line.")],
     columns: PairColumns,
     *,
     form: FormatOption = None,
@@ -111,10 +111,10 @@ def predict_pairs(
     from polyseme.text.labelled import read_labelled_text
 
     form = check_format(form, ANSWER_FORMATS)
-    wanted = columns.wanted("none")
+    spec = columns.spec("none")
     sources = expand(inputs)
     model = encoders.open(Pairs, folder)
-    examples = (as_input(example) for source in sources for example in read_labelled_text(source, wanted))
+    examples = (as_input(example) for source in sources for example in read_labelled_text(source, spec))
     for line in format_answers(model, examples, form):
         typer.echo(line)
 
@@ -123,7 +123,7 @@ def predict_pairs(
 @expand_options
 def evaluate_pairs(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_FILE)],
+    test: Annotated[Path, Argument(metavar="TEST", help=_FILE)],
     columns: LabelledPairColumns,
     encoders: EncoderOptions,
     result: ResultOptions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, DeviceOption, RawOption, ResultOptions, expand_options
 from polyseme.cli.output import decimals, percent, plural, show_table, working
@@ -18,21 +19,11 @@ STATES = {False: "reset at each sentence", True: "carried within a document"}
 
 @expand_options
 def perplexity(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="A model with a softmax; `english` is the model that comes with polyseme."
-        ),
-    ],
-    inputs: Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)],
+    model: Annotated[str, Argument(metavar="MODEL", help="A model with a softmax, such as `english`.")],
+    inputs: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
     *,
     raw: RawOption = False,
-    carried: Annotated[
-        bool | None,
-        typer.Option(
-            "--carried/--fresh", help="Measure with state carried, or reset, only. [default: both]", show_default=False
-        ),
-    ] = None,
+    carried: Annotated[bool | None, Option("--carried/--fresh", help="State of the LSTMs. [default: both]")] = None,
     output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:

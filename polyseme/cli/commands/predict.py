@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption, LanguageModelOption, ResultOptions, expand_options
 from polyseme.cli.output import decimals, show_table, working
@@ -28,25 +28,18 @@ class GapPrediction(NamedTuple):
 
 @expand_options
 def predict(
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The beginning of a sentence, or a sentence with a gap: ___.")
-    ],
+    text: Annotated[str, Argument(metavar="TEXT", help="The start of a sentence, or a sentence with a gap: ___.")],
     *,
     model: LanguageModelOption = None,
-    direction: Annotated[
-        str | None,
-        typer.Option(
-            help="backward predicts the word before TEXT. At a gap, forward or backward looks at one side only.",
-            show_default=False,
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many to show.")] = 10,
+    direction: Annotated[str | None, Option(help="Look at one side only: forward or backward.")] = None,
+    top: Annotated[int, Option(help="How many to show.")] = 10,
     output: ResultOptions,
     device: DeviceOption = "cpu",
 ) -> None:
     """Predict the next word, or the word in a gap.
 
-    A gap is written as ___ and is predicted from the words on both sides.
+    A gap is written as ___ and is predicted from both sides, or from one with --direction. Without a gap, --direction
+    backward predicts the word before TEXT.
     """
     from polyseme.lm import LanguageModel
     from polyseme.text.tokenizer import tokenize

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import (
     DeviceOption,
@@ -25,18 +26,16 @@ if TYPE_CHECKING:
 
 @expand_options
 def probe(
-    train: Annotated[Path, typer.Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
-    test: Annotated[Path, typer.Option(help="A file like TRAIN to measure on.")],
+    train: Annotated[Path, Option(help="CoNLL columns or CoNLL-U to learn from, plain or compressed.")],
+    test: Annotated[Path, Option(help="A file like TRAIN to measure on.")],
     columns: LabelColumns,
     *,
     model: ShippedArgument = None,
-    dev: Annotated[Path | None, typer.Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
+    dev: Annotated[Path | None, Option(help="A file like TRAIN, to choose each layer's penalty on.")] = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this many sentences of each file.")] = None,
-    penalty: Annotated[
-        float, typer.Option("--inverse-penalty", help="Inverse strength of the L2 penalty, scikit-learn's C.")
-    ] = 1.0,
-    control: Annotated[bool, typer.Option(help="Fit the control task too.")] = True,
+    limit: Annotated[int | None, Option(min=1, help="Use at most this many sentences of each file.")] = None,
+    penalty: Annotated[float, Option("--inverse-penalty", help="Inverse of the L2 penalty, scikit-learn's C.")] = 1.0,
+    control: Annotated[bool, Option(help="Fit the control task too.")] = True,
     seed: SeedOption = 0,
     output: PlotOptions,
     device: DeviceOption = "cpu",
@@ -54,11 +53,11 @@ def probe(
     output.check()
     labels = columns.labels()
     settings = ProbeSettings(parse_choice(layer), control, penalty, seed, device)
-    known, asked, judged = (path and _read(path, labels, limit) for path in (train, test, dev))
+    training, testing, tuning = (path and _read(path, labels, limit) for path in (train, test, dev))
     name = label_name(train, labels)
     embedder = open_embedder(model, device)
     with working("embedding and fitting"):
-        result = run(embedder, known or [], asked or [], settings, judged)
+        result = run(embedder, training or [], testing or [], settings, tuning)
     table = {**vars(result), "labelled": name, "train": train, "test": test, "dev": dev, "limit": limit}
     output.present(table, lambda: _show(result, name, limit))
     output.draw(lambda: draw_probe(result, name))

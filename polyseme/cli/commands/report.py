@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
 from polyseme.cli.output import working
@@ -17,22 +18,17 @@ if TYPE_CHECKING:
 
 def report(
     models: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="One model, or several to compare. [default: english]"),
+        list[str] | None, Argument(metavar="[MODEL]...", help="One or several. [default: english]")
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the page, its JSON, and finished parts.")
-    ] = Path("report"),
+    output: Annotated[Path, Option("--output", "-o", help="Folder for the page and finished parts.")] = Path("report"),
     data: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder of labelled data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
+        str | None, Option(metavar="DIR", help="Folder of data sets: pos-ud-ewt, ner-wnut17, wsd, ...")
     ] = None,
-    tasks: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.", show_default=False)
-    ] = None,
+    tasks: Annotated[Path | None, Option(metavar="FILE", help="Results that benchmarks/tasks.py stored.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
+        list[str] | None, Option(metavar="CLAIM", help="Only this claim, 1 to 11, or tour; repeatable.")
     ] = None,
-    full: Annotated[bool, typer.Option(help="Use every data set in full, which takes hours.")] = False,
+    full: Annotated[bool, Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
 ) -> None:
     """Test eleven claims about contextual vectors on a model.
@@ -45,21 +41,21 @@ def report(
 
     settings = ReportSettings(output, data, tasks, tuple(only or ()), full)
     settings.check()
-    subjects = [_open(model, device) for model in _different(models or [SHIPPED_MODEL])]
-    making = Report(subjects, settings)
+    opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
+    report = Report(opened, settings)
     try:
-        _measure(making)
+        _measure(report)
     except KeyboardInterrupt:
         typer.echo("finished parts are kept; the same command continues from here", err=True)
         raise
-    page = making.write()[0]
+    page = report.write()[0]
     typer.echo(str(page))
 
 
-def _measure(making: Report) -> None:
-    steps, missing = making.steps(), dict[str, dict[str, None]]()
+def _measure(report: Report) -> None:
+    steps, missing = report.steps(), dict[str, dict[str, None]]()
     while True:
-        with working(making.upcoming):
+        with working(report.upcoming):
             step = next(steps, None)
         if step is None:
             break
@@ -70,8 +66,8 @@ def _measure(making: Report) -> None:
         typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
 
 
-def _different(models: list[str]) -> list[str]:
-    """Each model once, in the order given."""
+def _distinct(models: list[str]) -> list[str]:
+    """The models without duplicates, in the order given."""
     from polyseme.errors import ConfigError
     from polyseme.formats import resolve_model_path
 

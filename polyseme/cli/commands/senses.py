@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.corpus_source import CorpusOptions, CorpusSource, format_use
 from polyseme.cli.options import PlotOptions, SeedOption, expand_options
@@ -19,17 +20,14 @@ if TYPE_CHECKING:
 
 @expand_options
 def senses(
-    word: Annotated[str, typer.Argument(help="The word whose uses are clustered.")],
+    word: Annotated[str, Argument(help="The word whose uses are clustered.")],
     corpus: CorpusOptions,
     *,
-    layer: Annotated[str, typer.Option(help="A number, top, average, or all: one table per layer.")] = "top",
-    clusters: Annotated[
-        int | None,
-        typer.Option(help="Number of clusters. [default: the best silhouette of 2 to --most]", show_default=False),
-    ] = None,
-    most: Annotated[int, typer.Option(help="The largest number of clusters to try.")] = 6,
-    examples: Annotated[int, typer.Option(min=1, help="Typical sentences to show for each cluster.")] = 3,
-    limit: Annotated[int, typer.Option(min=1, help="Sample at most this many uses of the word.")] = 1000,
+    layer: Annotated[str, Option(help="A number, top, average, or all: one table per layer.")] = "top",
+    clusters: Annotated[int | None, Option(help="How many. [default: best silhouette, 2 to --most]")] = None,
+    most: Annotated[int, Option(help="The largest number of clusters to try.")] = 6,
+    examples: Annotated[int, Option(min=1, help="Typical sentences to show for each cluster.")] = 3,
+    limit: Annotated[int, Option(min=1, help="Sample at most this many uses of the word.")] = 1000,
     seed: SeedOption = 0,
     output: PlotOptions,
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption
 from polyseme.cli.output import working
@@ -15,28 +16,19 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def serve(
-    model: Annotated[
-        list[str] | None,
-        typer.Option(help=f"{MODELS}; repeatable. [default: english]", show_default=False),
-    ] = None,
-    tagger: Annotated[str | None, typer.Option(help="A folder that `polyseme tag fit` wrote.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is open to the network.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")] = 8000,
-    key_file: Annotated[
-        Path | None, typer.Option(help="A file with the key that clients must send; or set POLYSEME_KEY.")
-    ] = None,
+    model: Annotated[list[str] | None, Option(help=f"{MODELS}; repeatable. [default: english]")] = None,
+    tagger: Annotated[str | None, Option(help="A folder that `polyseme tag fit` wrote.")] = None,
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 is open to the network.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")] = 8000,
+    key_file: Annotated[Path | None, Option(help="File with the key that clients send; or set POLYSEME_KEY.")] = None,
     cors: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ORIGIN", help="A site whose pages may send requests, like https://example.org."),
+        list[str] | None, Option(metavar="ORIGIN", help="Site that may send requests, like https://example.org.")
     ] = None,
     limit: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=NUMBER", help="Change a limit, like words=8192 or deadline=5; repeatable."),
+        list[str] | None, Option(metavar="NAME=NUMBER", help="Change a limit, like words=8192; repeatable.")
     ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Log every request: route, status, time; never its text.")] = False,
-    precision: Annotated[
-        str, typer.Option(help="Precision of ELMo's computation: float32, int8 on a CPU, ...")
-    ] = "float32",
+    log: Annotated[bool, Option("--log", help="Log every request: route, status, time; never its text.")] = False,
+    precision: Annotated[str, Option(help="Precision of ELMo: float32, int8 on a CPU, ...")] = "float32",
     device: DeviceOption = "cpu",
 ) -> None:
     """Serve vectors, predictions and labels over HTTP.

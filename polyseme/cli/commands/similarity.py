@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument
 
 from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
 from polyseme.cli.output import decimals, open_embedder, show_table, working
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 @expand_options
 def similarity(
     model: ModelArgument,
-    inputs: Annotated[
-        list[Path], typer.Argument(metavar="PAIRS", help="Files of rated pairs: two words and a number per line.")
-    ],
+    inputs: Annotated[list[Path], Argument(metavar="PAIRS", help="Rated pairs: two words and a number per line.")],
     *,
     layer: LayerOption = "all",
     output: ResultOptions,

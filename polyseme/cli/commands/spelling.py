@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import DeviceOption, ResultOptions, SeedOption, ShippedArgument, expand_options
 from polyseme.cli.output import open_embedder, percent, show_table, working
@@ -24,16 +25,12 @@ def spelling(
     *,
     model: ShippedArgument = None,
     words: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known words, most frequent first, one per line. [default: the model's own]"),
+        Path | None, Option(metavar="FILE", help="Known words, most frequent first. [default: the model's]")
     ] = None,
-    seen: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="More known words, one per line, such as all words of the training text."),
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, help="Unseen words of each kind to make.")] = 500,
-    nearest: Annotated[int, typer.Option(min=1, help="Neighbours among which the right word must be.")] = 10,
-    commonest: Annotated[int, typer.Option(min=1, help="How many of the most frequent words to search.")] = 20_000,
+    seen: Annotated[Path | None, Option(metavar="FILE", help="More known words, such as the training text's.")] = None,
+    count: Annotated[int, Option(min=1, help="Unseen words of each kind to make.")] = 500,
+    nearest: Annotated[int, Option(min=1, help="Neighbours among which the right word must be.")] = 10,
+    commonest: Annotated[int, Option(min=1, help="How many of the most frequent words to search.")] = 20_000,
     seed: SeedOption = 0,
     output: ResultOptions,
     device: DeviceOption = "cpu",

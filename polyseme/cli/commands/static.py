@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.commands.info import info
 from polyseme.cli.corpus_source import TextFiles
@@ -25,11 +26,11 @@ static = typer.Typer(
     rich_markup_mode=None,
 )
 
-TextArgument = Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)]
-OutputOption = Annotated[Path, typer.Option("--output", "-o", help="The file to write, in word2vec's text format.")]
+TextArgument = Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)]
+OutputOption = Annotated[Path, Option("--output", "-o", help="The file to write, in word2vec's text format.")]
 _NOT_TEXT = (".gz", ".bz2", ".xz", ".zst", ".bin", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".safetensors")
 VectorsArgument = Annotated[
-    Path, typer.Argument(metavar="VECTORS", help="GloVe, word2vec or fastText text, word2vec binary, or .npy.")
+    Path, Argument(metavar="VECTORS", help="GloVe, word2vec or fastText; text, binary or .npy.")
 ]
 
 
@@ -38,16 +39,14 @@ def fit(
     inputs: TextArgument,
     output: OutputOption,
     raw: RawOption = False,
-    dim: Annotated[int, typer.Option(help="Dimensions of a vector.")] = 100,
-    window: Annotated[int, typer.Option(help="Words on each side that count as context.")] = 5,
-    epochs: Annotated[int, typer.Option(help="Passes over the text.")] = 5,
-    min_count: Annotated[int, typer.Option(help="Least number of uses of a word.")] = 5,
-    skip_gram: Annotated[
-        bool, typer.Option("--skip-gram", help="Predict the context from the word: slower, better for rare words.")
-    ] = False,
-    negative: Annotated[int, typer.Option(help="Negative samples per word.")] = 5,
+    dim: Annotated[int, Option(help="Dimensions of a vector.")] = 100,
+    window: Annotated[int, Option(help="Words on each side that count as context.")] = 5,
+    epochs: Annotated[int, Option(help="Passes over the text.")] = 5,
+    min_count: Annotated[int, Option(help="Least number of uses of a word.")] = 5,
+    skip_gram: Annotated[bool, Option("--skip-gram", help="Slower than CBOW, better for rare words.")] = False,
+    negative: Annotated[int, Option(help="Negative samples per word.")] = 5,
     seed: SeedOption = 1,
-    workers: Annotated[int, typer.Option(help="Threads. One gives the same vectors each time; more do not.")] = 1,
+    workers: Annotated[int, Option(help="Threads. One gives the same vectors each time; more do not.")] = 1,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Train word2vec on your own text.
@@ -72,9 +71,9 @@ static.command(no_args_is_help=True)(info)
 @expand_options
 def nearest(
     vectors: VectorsArgument,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="One or more words.")],
+    words: Annotated[list[str], Argument(metavar="WORD", help="One or more words.")],
     *,
-    top: Annotated[int, typer.Option(min=1, help="How many neighbours to show.")] = 10,
+    top: Annotated[int, Option(min=1, help="How many neighbours to show.")] = 10,
     output: ResultOptions,
 ) -> None:
     """Show the nearest words by cosine similarity."""

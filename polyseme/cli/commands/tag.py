@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from polyseme.cli.options import (
+    FILES,
     EncoderOptions,
     FitOptions,
     LabelColumns,
@@ -32,13 +34,13 @@ tag = typer.Typer(
 
 _ENOUGH = 4  # lines that end in a label, after which a file is taken for CoNLL columns
 _CONLL = "CoNLL columns or CoNLL-U, plain or compressed."
-FolderArgument = Annotated[Path, typer.Argument(metavar="TAGGER", help="The folder that `polyseme tag fit` wrote.")]
+FolderArgument = Annotated[Path, Argument(metavar="TAGGER", help="The folder that `polyseme tag fit` wrote.")]
 
 
 @tag.command("fit", no_args_is_help=True)
 @expand_options
 def fit_tagger(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=_CONLL)],
+    train: Annotated[Path, Argument(metavar="TRAIN", help=_CONLL)],
     options: FitOptions,
     columns: LabelColumns,
     result: PlotOptions,
@@ -58,15 +60,11 @@ def fit_tagger(
 @expand_options
 def predict_tags(
     folder: FolderArgument,
-    inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT", help="Text files, folders, patterns, or - (stdin); one sentence per line."),
-    ],
+    inputs: Annotated[list[str], Argument(metavar="INPUT", help=f"{FILES}; one sentence per line.")],
     *,
     raw: RawOption = False,
     form: Annotated[
-        str | None,
-        typer.Option("--format", help="text, json or conll. [default: text on a terminal, otherwise json]"),
+        str | None, Option("--format", help="text, json or conll. [default: text on a terminal, else json]")
     ] = None,
     encoders: EncoderOptions,
 ) -> None:
@@ -91,7 +89,7 @@ def predict_tags(
 @expand_options
 def evaluate_tagger(
     folder: FolderArgument,
-    test: Annotated[Path, typer.Argument(metavar="TEST", help=_CONLL)],
+    test: Annotated[Path, Argument(metavar="TEST", help=_CONLL)],
     columns: LabelColumns,
     encoders: EncoderOptions,
     result: ResultOptions,

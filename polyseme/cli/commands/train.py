@@ -7,50 +7,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from polyseme.cli.options import TEXT_FILES, DeviceOption, ResumeOption, TokenizedOption
+from polyseme.cli.options import TEXT_FILES, DeviceOption, OverwriteOption, ResumeOption, TokenizedOption
 
 if TYPE_CHECKING:
     from polyseme.training.run import Event, TrainJob
 
 
 def train(
-    texts: Annotated[list[str], typer.Argument(metavar="TEXT", help=TEXT_FILES)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the model to.")],
+    texts: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
+    output: Annotated[Path, Option("--output", "-o", help="The folder to write the model to.")],
     preset: Annotated[
-        str | None,
-        typer.Option(
-            help="Size: tiny, small, medium or original. [default: chosen by the size of the text]", show_default=False
-        ),
+        str | None, Option(help="tiny, small, medium or original. [default: by size of the text]")
     ] = None,
-    recipe: Annotated[str, typer.Option(help="modern, or bilm-tf: the published recipe.")] = "modern",
-    config: Annotated[Path | None, typer.Option(help="A TOML file of settings.")] = None,
+    recipe: Annotated[str, Option(help="modern, or bilm-tf: the published recipe.")] = "modern",
+    config: Annotated[Path | None, Option(help="A TOML file of settings.")] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="TABLE.SETTING=VALUE", help="Change one setting, like training.epochs=3; repeatable."
-        ),
+        Option("--set", metavar="TABLE.SETTING=VALUE", help="Change one setting, like training.epochs=3; repeatable."),
     ] = None,
     tokenized: TokenizedOption = False,
     device: DeviceOption = "cpu",
     resume: ResumeOption = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start over and replace the output.")] = False,
-    start_from: Annotated[
-        Path | None, typer.Option("--from", help="Start from the weights of this model, of any format.")
-    ] = None,
+    overwrite: OverwriteOption = False,
+    start_from: Annotated[Path | None, Option("--from", help="Start from the weights of this model.")] = None,
     extend_vocabulary: Annotated[
-        bool, typer.Option("--extend-vocabulary", help="With --from: also learn to predict the new words of the text.")
+        bool, Option("--extend-vocabulary", help="With --from: learn to predict new words too.")
     ] = False,
     also_evaluate: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Evaluate on this text too, before and after: the old domain, for example."),
+        list[str] | None, Option(metavar="TEXT", help="Evaluate on this text too, such as the old domain.")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes that read the text. [default: one per core]", show_default=False)
-    ] = None,
-    tensorboard: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write TensorBoard scalars to this folder.")
-    ] = None,
+    workers: Annotated[int | None, Option(help="Processes that read text. [default: one per core]")] = None,
+    tensorboard: Annotated[Path | None, Option(metavar="DIR", help="Write TensorBoard scalars to this folder.")] = None,
 ) -> None:
     """Train a bidirectional language model on your text.
 
@@ -170,7 +159,7 @@ class _Board:
         from polyseme.training.run import Evaluation
 
         if isinstance(event, StepReport) and event.step % 10 == 0:
-            scalars = {"loss": event.loss, "learning rate": event.rate, "gradient norm": event.norm}
+            scalars = {"loss": event.loss, "learning rate": event.learning_rate, "gradient norm": event.gradient_norm}
             for name, value in scalars.items():
                 self._writer.add_scalar(f"training/{name}", value, event.tokens)
         elif isinstance(event, Evaluation):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
 from polyseme.cli.output import decimals, open_embedder, percent, show_table, working
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 @expand_options
 def wic(
-    train: Annotated[Path, typer.Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
-    test: Annotated[Path, typer.Option(help="dev.data.txt, to measure on.")],
+    train: Annotated[Path, Option(help="train.data.txt; the answers are in train.gold.txt beside it.")],
+    test: Annotated[Path, Option(help="dev.data.txt, to measure on.")],
     *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Use at most this many pairs of each file.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Use at most this many pairs of each file.")] = None,
     output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:
@@ -36,10 +37,10 @@ def wic(
 
     output.check()
     choice = parse_choice(layer)
-    tuned, asked = (read_wic(path)[:limit] for path in (train, test))
+    training, testing = (read_wic(path)[:limit] for path in (train, test))
     embedder = open_embedder(model, device)
     with working("embedding"):
-        result = run(embedder, tuned, asked, choice)
+        result = run(embedder, training, testing, choice)
     output.present({**vars(result), "files": [train, test], "limit": limit}, lambda: _show(result, limit))
     output.draw(lambda: draw_wic(result))
 

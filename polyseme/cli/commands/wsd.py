@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from polyseme.cli.corpus_source import with_progress
 from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
 
 @expand_options
 def wsd(
-    train: Annotated[Path, typer.Option(help="A sense-tagged corpus: SemCor as JSON lines, or X.data.xml.")],
-    test: Annotated[
-        list[Path], typer.Option(help="Test sets of the unified framework: X.data.xml, or a folder with several.")
-    ],
-    inventory: Annotated[Path, typer.Option(help="WordNet's index.sense.")],
+    train: Annotated[Path, Option(help="A sense-tagged corpus: SemCor as JSON lines, or X.data.xml.")],
+    test: Annotated[list[Path], Option(help="Test sets: X.data.xml, or a folder with several.")],
+    inventory: Annotated[Path, Option(help="WordNet's index.sense.")],
     *,
     model: ShippedArgument = None,
     layer: LayerOption = "all",
-    limit: Annotated[int | None, typer.Option(min=1, help="Learn from only this many sentences.")] = None,
+    limit: Annotated[int | None, Option(min=1, help="Learn from only this many sentences.")] = None,
     output: PlotOptions,
     device: DeviceOption = "cpu",
 ) -> None:

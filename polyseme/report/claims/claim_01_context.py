@@ -9,7 +9,7 @@ import numpy as np
 
 from polyseme.analysis.layers.geometry import GeometrySettings, geometry
 from polyseme.corpus.uses import Use, bundled_sentences, embed_uses, find_place
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
@@ -165,10 +165,10 @@ def _classic_blocks(classics: dict[str, Any]) -> list[Block]:
     )
     return [
         Table(
-            ("word", "layer", "same meaning", "different", "difference"),
+            ("word", "layer", "same meaning", "different", "gap"),
             rows,
             "Mean cosine similarity of a word's vectors in two sentences, with the same meaning and with different "
-            "meanings. A positive difference is what the claim predicts."
+            "meanings. A positive gap is what the claim predicts."
             f"{' Layer 0 (spelling only) is left out: its vectors are always the same.' if fixed else ''}",
         ),
         Paragraph(_directions(classics)),

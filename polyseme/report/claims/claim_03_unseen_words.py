@@ -113,7 +113,7 @@ def _example(answer: SpellingAnswer) -> list[object]:
 def _table(score: Results) -> Table:
     rows = tuple((made, base, ", ".join(nearest), str(rank)) for made, base, nearest, rank in score["examples"])
     return Table(
-        ("derived", "base word", "nearest words", "rank of the base word"),
+        ("derived", "base word", "nearest words", "rank"),
         rows,
-        f"The first {len(rows)} {KINDS[score['kind']]}.",
+        f"The first {len(rows)} {KINDS[score['kind']]}. Rank: the base word's place among the neighbours.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyseme.report.claim import Claim, Findings, not_tested
-from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN
+from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN, context_helps
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import INVENTORY, SEMCOR, SENSES, TESTS
@@ -23,6 +23,7 @@ from polyseme.report.page.content import (
     PassRule,
     Table,
     Verdict,
+    list_words,
 )
 from polyseme.report.page.drawing import line_chart
 
@@ -38,7 +39,6 @@ class LayerComparison:
     syntax: bool
     scores: list[float]
     better: int | None  # 1 or 2 if the difference is significant
-    context_helps: bool  # whether a layer above 0 is significantly better than layer 0
 
 
 def judge(findings: Findings) -> Verdict:
@@ -54,11 +54,11 @@ def judge(findings: Findings) -> Verdict:
     syntax, meaning = ([test for test in tests if test.syntax is kind] for kind in (True, False))
     if not syntax or not meaning:
         return Verdict(UNTESTED, f"Half of the claim was not tested. {findings.why_missing(*NEEDED)}", blocks)
-    context_helps = all(test.context_helps for test in tests if test.name == "parts of speech")
-    reason = f"{_say(syntax, 'syntax')} {_say(meaning, 'meaning')}"
-    if not context_helps:
+    helps = context_helps(findings.results.get("grammar"))
+    reason = f"{_say(syntax, 'Syntax')} {_say(meaning, 'Meaning')}"
+    if not helps:
         reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
-    held = context_helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
+    held = helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
     rule = PassRule(
         "layer 1 is significantly better than layer 2 in at least two tests of syntax and significantly worse in none, "
         "and layer 2 is significantly better than layer 1 in at least one test of meaning and significantly worse in "
@@ -74,7 +74,8 @@ CLAIM = Claim(
     "An ELMo model has two layers that read the sentence, one on top of the other. The lower layer is said to know "
     "more about grammar (which part of speech a word is, its role in the sentence, whether it is part of a name), the "
     "upper layer more about meaning (the sense of a word, whether a sentence is positive or negative). We ask each "
-    "layer with a linear probe: a classifier so simple that it only finds information that is easy to read.",
+    "layer with a linear probe: a classifier so simple that it only finds information that is easy to read. "
+    "(For word senses, the sense with the nearest vector is chosen.)",
     MEASUREMENTS,
     judge,
     hint="A layer is one pass over the sentence; the second layer works on the output of the first.",
@@ -99,9 +100,8 @@ def _comparisons(findings: Findings) -> list[LayerComparison]:
 def _compare(name: str, syntax: bool, scores: dict[str, float], p: dict[str, float]) -> LayerComparison:
     layers = [scores[key] for key in scores if key.isdigit()]
     significant = len(layers) > 2 and p["1 2"] < SIGNIFICANCE
-    context = any(layers[n] > layers[0] and p[f"0 {n}"] < SIGNIFICANCE for n in range(1, len(layers)))
     better = (1 if layers[1] > layers[2] else 2) if significant else None
-    return LayerComparison(name, syntax, layers, better, context)
+    return LayerComparison(name, syntax, layers, better)
 
 
 def _compare_names(found: Results) -> LayerComparison:
@@ -110,8 +110,7 @@ def _compare_names(found: Results) -> LayerComparison:
     if len(layers) > 2:
         low, high = found["difference"]["1 2"]
         better = 1 if low > 0 else 2 if high < 0 else None
-    context = any(found["difference"][f"0 {n}"][1] < 0 for n in range(1, len(layers)))
-    return LayerComparison("names", True, layers, better, context)
+    return LayerComparison("names", True, layers, better)
 
 
 def _half_holds(tests: list[LayerComparison], layer: int) -> bool:
@@ -121,8 +120,17 @@ def _half_holds(tests: list[LayerComparison], layer: int) -> bool:
 
 
 def _say(tests: list[LayerComparison], subject: str) -> str:
-    parts = [f"{test.name}: {f'layer {test.better}' if test.better else 'no significant difference'}" for test in tests]
-    return f"Better layer for {subject}: {'; '.join(parts)}."
+    """One sentence on which layer is better in which tests."""
+    texts = {
+        1: "layer 1 is significantly better at",
+        2: "layer 2 is significantly better at",
+        None: "no significant difference at",
+    }
+    parts = []
+    for better, text in texts.items():
+        if names := [test.name for test in tests if test.better == better]:
+            parts.append(f"{text} {list_words(names)}")
+    return f"{subject}: {'; '.join(parts)}."
 
 
 def _blocks(findings: Findings, tests: list[LayerComparison]) -> list[Block]:
@@ -136,9 +144,7 @@ def _blocks(findings: Findings, tests: list[LayerComparison]) -> list[Block]:
         for test in tests
     )
     blocks: list[Block] = [
-        Figure(
-            line_chart(series, layers, "layer", (0, 100)), "Accuracy of a linear probe, %; for names and senses, F1."
-        ),
+        Figure(line_chart(series, layers, "layer", (0, 100)), "Accuracy, %; for names and senses, F1."),
         Table(
             ("test", *(f"layer {name}" for name in layers), "better of 1 and 2"),
             rows,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.measurement import Results
-from polyseme.report.measure.task_results import BASE, MIXED, TASKS, difference, mean, mean_and_deviation, task_title
-from polyseme.report.page.content import (
-    FAILED,
-    HELD,
-    UNTESTED,
-    Block,
-    PassRule,
-    Table,
-    Verdict,
-    capitalize_first,
+from polyseme.report.measure.task_results import (
+    BASE,
+    MIXED,
+    TASKS,
+    compare_rows,
+    is_improvement,
+    mean,
+    mean_and_deviation,
+    task_title,
 )
+from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, PassRule, Table, Verdict, capitalize_first
 
 TOP = "layer-2"
 ROWS = {
@@ -36,24 +36,18 @@ def judge(findings: Findings) -> Verdict:
     tasks = findings.results.get(TASKS)
     if not tasks:
         return not_tested(findings, [TASKS], findings.task_command())
-    pairs = {
-        task: (rows[MIXED], rows[TOP]) for task, rows in tasks["scores"].items() if rows.get(MIXED) and rows.get(TOP)
-    }
-    if not pairs:
+    comparisons = compare_rows(tasks["scores"], TOP, MIXED)
+    if not comparisons:
         reason = "The file of task results has no fits with the top layer of this model."
         return Verdict(UNTESTED, reason, findings.task_command())
-    gains = {task: difference(*pair) for task, pair in pairs.items()}
-    wins = [task for task, (gain, error) in gains.items() if gain > 2 * error]
-    losses = [task for task, (gain, error) in gains.items() if gain < -2 * error]
-    reason = "Learned mix minus top layer: " + "; ".join(
-        f"{task_title(task)} {gain:+.1f} points" for task, (gain, _) in gains.items()
-    )
+    reason = f"Learned mix minus top layer: {'; '.join(map(str, comparisons))}."
     rule = PassRule(
         "the learned mix of all layers scores higher than the top layer alone, by more than two standard errors over "
         "random seeds, in at least one task, and lower by as much in none."
     )
-    blocks = (rule, _score_table(tasks["scores"], list(pairs)), *_mix_table(tasks["mixes"]), *findings.task_command())
-    return Verdict(HELD if wins and not losses else FAILED, f"{reason}.", blocks)
+    table = _score_table(tasks["scores"], [each.task for each in comparisons])
+    blocks = (rule, table, *_mix_table(tasks["mixes"]), *findings.task_command())
+    return Verdict(HELD if is_improvement(comparisons) else FAILED, reason, blocks)
 
 
 CLAIM = Claim(

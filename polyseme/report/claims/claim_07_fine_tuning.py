@@ -8,7 +8,7 @@ from pathlib import Path
 from polyseme.errors import ConfigError
 from polyseme.report.claim import Claim, Findings
 from polyseme.report.measure.measurement import Results
-from polyseme.report.measure.task_results import MIXED, TASKS, TUNED, difference, mean_and_deviation, task_title
+from polyseme.report.measure.task_results import MIXED, TASKS, TUNED, compare_rows, is_improvement
 from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, Command, Paragraph, PassRule, Table, Verdict
 
 FROZEN = {"fine-tuned": "bert-weighted-sum-all", "elmo-fine-tuned": MIXED}
@@ -69,33 +69,16 @@ CLAIM = Claim(
 
 def _judge_tasks(findings: Findings) -> HalfVerdict | None:
     scores = findings.results.get(TASKS, {}).get("scores", {})
-    pairs = {
-        (task, tuned): (rows[tuned], rows[frozen])
-        for task, rows in scores.items()
-        for tuned, frozen in FROZEN.items()
-        if rows.get(tuned) and rows.get(frozen)
-    }
-    if not pairs:
+    comparisons = [each for tuned, frozen in FROZEN.items() for each in compare_rows(scores, frozen, tuned)]
+    if not comparisons:
         return None
-    gains = {key: difference(*pair) for key, pair in pairs.items()}
-    wins = [key for key, (gain, error) in gains.items() if gain > 2 * error]
-    losses = [key for key, (gain, error) in gains.items() if gain < -2 * error]
-    parts = [f"{task_title(task)} {gain:+.1f} points" for (task, _), (gain, _) in gains.items()]
     table = Table(
         ("task", "frozen", "fine-tuned", "difference"),
-        tuple(
-            (
-                task_title(task),
-                mean_and_deviation(pairs[task, tuned][1]),
-                mean_and_deviation(pairs[task, tuned][0]),
-                f"{gain:+.1f}",
-            )
-            for (task, tuned), (gain, _) in gains.items()
-        ),
+        tuple(each.row() for each in comparisons),
         "Test scores, mean ± standard deviation over random seeds.",
     )
-    reason = f"Fine-tuned minus frozen: {'; '.join(parts)}."
-    return bool(wins) and not losses, reason, [table, *findings.task_command()]
+    reason = f"Fine-tuned minus frozen: {'; '.join(map(str, comparisons))}."
+    return is_improvement(comparisons), reason, [table, *findings.task_command()]
 
 
 def _judge_domain(findings: Findings) -> HalfVerdict | None:
@@ -131,16 +114,7 @@ def _judge_domain(findings: Findings) -> HalfVerdict | None:
 
 def _tuned_scores(scores: dict[str, dict[str, list[float]]]) -> list[Block]:
     """Task scores before and after tuning the language model; shown, but not part of the rule."""
-    pairs = {task: (rows[MIXED], rows[TUNED]) for task, rows in scores.items() if rows.get(MIXED) and rows.get(TUNED)}
-    rows = tuple(
-        (
-            task_title(task),
-            mean_and_deviation(before),
-            mean_and_deviation(after),
-            f"{difference(after, before)[0]:+.1f}",
-        )
-        for task, (before, after) in pairs.items()
-    )
+    rows = tuple(each.row() for each in compare_rows(scores, MIXED, TUNED))
     caption = (
         "Test scores of tasks on top of the language model before and after its tuning, mean ± standard deviation over "
         "random seeds. They are not part of the rule."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyseme.report.claim import Claim, Findings, not_tested
-from polyseme.report.measure.grammar import GRAMMAR
+from polyseme.report.measure.grammar import GRAMMAR, context_helps
 from polyseme.report.measure.language_model import GAPS
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.names import NAMES
@@ -25,12 +25,7 @@ from polyseme.report.page.content import (
 )
 from polyseme.report.page.drawing import Bar, bar_chart
 
-LABELS = {
-    FORWARD: "left to right",
-    BACKWARD: "right to left",
-    HALF: "both, half the size",
-    BOTH: "both",
-}
+LABELS = {FORWARD: "left to right", BACKWARD: "right to left", HALF: "both, half the size", BOTH: "both"}
 DirectionTest = tuple[str, dict[str, float], bool]  # its name, scores by view, whether both is significantly best
 
 
@@ -38,6 +33,7 @@ def judge(findings: Findings) -> Verdict:
     """The claim holds if both directions beat either one alone at the same vector size."""
     tests = _tests(findings)
     gaps = findings.results.get("gaps")
+    helps = context_helps(findings.results.get("grammar"))
     if not tests and not gaps:
         if "grammar" in findings.results or "names" in findings.results:
             reason = "This model does not read in two separate directions."
@@ -45,7 +41,7 @@ def judge(findings: Findings) -> Verdict:
         return not_tested(findings, ["grammar", "names", "gaps"], (findings.rerun(8),))
     wins = [name for name, _, significant in tests if significant]
     reasons = []
-    if tests and not context_helps(findings):
+    if tests and not helps:
         reasons.append("At parts of speech, context does not help this model in either direction.")
     if tests:
         reasons.append(
@@ -58,7 +54,7 @@ def judge(findings: Findings) -> Verdict:
             f"Gap filling, first prediction correct: {percent(first['both'])} with both directions, "
             f"{percent(first['forward'])} with the forward one, {percent(first['backward'])} with the backward one."
         )
-    held = len(wins) * 2 > len(tests) and context_helps(findings) if tests else bool(gaps) and _both_fill_better(gaps)
+    held = len(wins) * 2 > len(tests) and helps if tests else bool(gaps) and _both_fill_better(gaps)
     blocks: list[Block] = [
         PassRule(
             "in most of the probes, half of the numbers of both directions (as many as one direction has) are "
@@ -67,7 +63,7 @@ def judge(findings: Findings) -> Verdict:
             "filling can be tested: both directions are significantly better at it than each one alone."
         ),
         *map(_figure, tests),
-        *(_gap_blocks(gaps) if gaps else [Paragraph(findings.why_missing("gaps"))]),
+        *(_gap_blocks(gaps) if gaps else [Paragraph(f"Gap filling was not tested. {findings.why_missing('gaps')}")]),
     ]
     return Verdict(HELD if held else FAILED, " ".join(reasons), (*blocks, findings.rerun(8)))
 
@@ -81,16 +77,6 @@ CLAIM = Claim(
     judge,
     hint="The model reads from left to right and from right to left.",
 )
-
-
-def context_helps(findings: Findings) -> bool:
-    """Whether a layer above 0 is significantly better than layer 0 at parts of speech; true if not measured."""
-    part = findings.results.get("grammar", {}).get("upos")
-    if not part:
-        return True
-    scores, p = part["accuracy"], part["p"]
-    layers = [name for name in scores if name.isdigit() and name != "0"]
-    return any(scores[layer] > scores["0"] and p[f"0 {layer}"] < SIGNIFICANCE for layer in layers)
 
 
 def _both_fill_better(gaps: Results) -> bool:

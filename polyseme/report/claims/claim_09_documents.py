@@ -79,15 +79,23 @@ def judge(findings: Findings) -> Verdict:
     ]
     capable = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
     if not capable:
-        reasons.insert(0, "Either way, parts of speech are worse than with each word's most frequent label.")
+        reasons.insert(0, "Either way, the model is no better at parts of speech than each word's most frequent label.")
     blocks: list[Block] = [
         PassRule(
             "reading documents as a whole is significantly better in at least one of the tests below and significantly "
             f"worse in none (probes: exact sign test, p < {SIGNIFICANCE:g}; perplexity: 95 % bootstrap interval over "
             "documents), and the model is better at parts of speech than giving each word its most frequent label."
         ),
-        *(_probe_blocks(found) if found else [Paragraph(findings.why_missing("carried"))]),
-        *(_perplexity_blocks(text) if text else [Paragraph(findings.why_missing("perplexity"))]),
+        *(
+            _probe_blocks(found)
+            if found
+            else [Paragraph(f"The probes were not run. {findings.why_missing('carried')}")]
+        ),
+        *(
+            _perplexity_blocks(text)
+            if text
+            else [Paragraph(f"Perplexity was not measured. {findings.why_missing('perplexity')}")]
+        ),
     ]
     return Verdict(
         HELD if better and not worse and capable else FAILED,

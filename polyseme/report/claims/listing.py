@@ -36,17 +36,8 @@ CLAIMS: tuple[Claim, ...] = (
     claim_11_task_gains.CLAIM,
 )
 TOUR_NAME = "tour"
-# The labelled data sets that the claims use: folders below the one given with --data.
-DATA_SETS = tuple(
-    sorted(
-        {
-            name.partition("/")[0]
-            for claim in CLAIMS
-            for measurement in claim.measurements
-            for name in (*measurement.needs, *measurement.uses)
-        }
-    )
-)
+_FILES = {file for claim in CLAIMS for each in claim.measurements for file in (*each.needs, *each.uses)}
+DATA_SETS = tuple(sorted({file.partition("/")[0] for file in _FILES}))  # folders below the one given with --data
 
 
 def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:

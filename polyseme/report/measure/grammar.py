@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain, combinations, islice
+from itertools import chain, islice
 from pathlib import Path
 
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
@@ -21,7 +21,7 @@ from polyseme.report.measure.probing import (
     one_layer,
     words_and_labels,
 )
-from polyseme.report.measure.statistics import sign_test
+from polyseme.report.measure.statistics import SIGNIFICANCE, pairwise_sign_tests
 from polyseme.text import conll
 
 TRAIN, TEST = (f"pos-ud-ewt/en_ewt-ud-{part}.conllu.xz" for part in ("train", "test"))
@@ -45,7 +45,7 @@ def measure_grammar(model: ModelUnderTest, data: EvaluationData, sizes: SampleSi
         results[column] = {
             "accuracy": {name: float(each.mean()) for name, each in correct.items()},
             "usual": majority_accuracy((train, known), (test, gold)),
-            "p": {f"{one} {other}": sign_test(correct[one], correct[other]) for one, other in combinations(correct, 2)},
+            "p": pairwise_sign_tests(correct),
         }
         if column == "upos":
             results["examples"] = _examples(test, predictions, gold)
@@ -70,6 +70,15 @@ def majority_accuracy(train: tuple[EmbeddedWords, WordLabels], test: tuple[Embed
     overall = _most_frequent(sum(counts.values(), Counter()))
     predictions = [usual.get(word, overall) for word in chain.from_iterable(test[0].sentences)]
     return float(is_correct(predictions, test[1]).mean())
+
+
+def context_helps(grammar: Results | None) -> bool:
+    """Whether a layer above 0 is significantly better than layer 0 at parts of speech; true if not measured."""
+    if not grammar:
+        return True
+    scores, p = grammar["upos"]["accuracy"], grammar["upos"]["p"]
+    layers = [name for name in scores if name.isdigit() and name != "0"]
+    return any(scores[layer] > scores["0"] and p[f"0 {layer}"] < SIGNIFICANCE for layer in layers)
 
 
 def _most_frequent(counts: Counter[str]) -> str:

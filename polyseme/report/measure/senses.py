@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, islice
+from itertools import islice
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from polyseme.analysis.senses.sense_tagged import find_sets, read_inventory, rea
 from polyseme.analysis.senses.wsd import SenseVectors, embed_tags
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.statistics import sign_test
+from polyseme.report.measure.statistics import pairwise_sign_tests, sign_test
 
 SEMCOR, TESTS, INVENTORY = "wsd/semcor.jsonl.xz", "wsd/raganato", "wsd/wordnet-3.0-index.sense.xz"
 
@@ -31,16 +31,15 @@ def measure_senses(model: ModelUnderTest, data: EvaluationData, sizes: SampleSiz
         first.append(usual in tag.keys)
         if len(examples) < 5 and correct[-1][-1] and not first[-1] and len(sentence.words) < 22:
             examples.append({"words": sentence.words, "place": tag.first, "sense": predictions[-1], "usual": usual})
-    table = np.array(correct)
-    layers = range(encoder.num_layers)
+    by_layer = {str(layer): each for layer, each in enumerate(np.array(correct).T)}
     return {
         "limit": sizes.semcor,
         "instances": len(tags),
         "tagged": senses.tagged,
         "first_sense": float(np.mean(first)),
-        "f1": {str(layer): float(table[:, layer].mean()) for layer in layers},
-        "p": {f"{one} {other}": sign_test(table[:, one], table[:, other]) for one, other in combinations(layers, 2)},
-        "p_first": {str(layer): sign_test(table[:, layer], np.array(first)) for layer in layers},
+        "f1": {layer: float(each.mean()) for layer, each in by_layer.items()},
+        "p": pairwise_sign_tests(by_layer),
+        "p_first": {layer: sign_test(each, np.array(first)) for layer, each in by_layer.items()},
         "examples": examples,
     }
 

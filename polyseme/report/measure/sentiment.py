@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from polyseme.embedding.layers import pool
 from polyseme.errors import FormatError
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.measure.statistics import sign_test
+from polyseme.report.measure.statistics import pairwise_sign_tests
 from polyseme.text.corpus import open_text
 
 TRAIN, TEST = "sentiment-sst/stsa.binary.train", "sentiment-sst/stsa.binary.test"
@@ -29,19 +28,16 @@ def measure_sentiment(model: ModelUnderTest, data: EvaluationData, sizes: Sample
         for part in (train, test)
     )
     classes, truth = (np.array([label for _, label in part]) for part in (train, test))
-    correct = [
-        LinearProblem(features, _FIT).fit(classes).predict(asked) == truth
-        for features, asked in zip(known, unseen, strict=True)
-    ]
+    correct = {
+        str(layer): LinearProblem(features, _FIT).fit(classes).predict(asked) == truth
+        for layer, (features, asked) in enumerate(zip(known, unseen, strict=True))
+    }
     return {
         "train": len(train),
         "test": len(test),
         "commonest": float(max(truth.mean(), 1 - truth.mean())),
-        "accuracy": {str(layer): float(each.mean()) for layer, each in enumerate(correct)},
-        "p": {
-            f"{one} {other}": sign_test(correct[one], correct[other])
-            for one, other in combinations(range(len(correct)), 2)
-        },
+        "accuracy": {layer: float(each.mean()) for layer, each in correct.items()},
+        "p": pairwise_sign_tests(correct),
     }
 
 

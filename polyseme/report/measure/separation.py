@@ -9,8 +9,8 @@ import numpy as np
 
 from polyseme.analysis.senses.sense_tagged import read_tagged
 from polyseme.corpus.uses import Use, embed_uses
+from polyseme.embedding.similarity import unit
 from polyseme.errors import InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.statistics import bootstrap_interval

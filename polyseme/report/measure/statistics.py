@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import combinations
 
 import numpy as np
 
@@ -18,6 +19,11 @@ def sign_test(first: np.ndarray, second: np.ndarray) -> float:
     """
     wins, losses = int((first & ~second).sum()), int((second & ~first).sum())
     return _two_sided(wins, wins + losses)
+
+
+def pairwise_sign_tests(correct: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """P-values of the sign test for every pair of ways, by their names: ``"0 1"``."""
+    return {f"{one} {other}": sign_test(correct[one], correct[other]) for one, other in combinations(correct, 2)}
 
 
 def _two_sided(wins: int, count: int) -> float:

@@ -30,8 +30,9 @@ import json
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from polyseme.errors import ConfigError, FormatError
 from polyseme.report.measure.measurement import Results
@@ -59,10 +60,10 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected JSON, and it is not: {error}; {REMEDY}") from error
     if not isinstance(results, dict):
-        raise FormatError(f"{path}: expected a JSON object of results by name, got {_short(results)}; {REMEDY}")
+        raise FormatError(f"{path}: expected a JSON object of results by name, got {results!s:.60}; {REMEDY}")
     for key, result in results.items():
         if expected := _fault(key, result):
-            raise FormatError(f"{path}: {key}: expected {expected}, got {_short(result)}; {REMEDY}")
+            raise FormatError(f"{path}: {key}: expected {expected}, got {result!s:.60}; {REMEDY}")
     return results
 
 
@@ -98,11 +99,6 @@ def _are_numbers(value: Any, count: int | None = None) -> bool:  # noqa: ANN401 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401 - anything that JSON holds
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def results_of_model(results: dict[str, dict[str, Any]], fingerprint: str) -> Results:
@@ -148,6 +144,43 @@ def difference(first: list[float], second: list[float]) -> tuple[float, float]:
         return mean(first) - mean(second), math.inf
     error = math.sqrt(statistics.variance(first) / len(first) + statistics.variance(second) / len(second))
     return mean(first) - mean(second), error
+
+
+class TaskComparison(NamedTuple):
+    """Scores of one task over random seeds, fitted in two ways."""
+
+    task: str
+    before: list[float]
+    after: list[float]
+
+    @property
+    def gain(self) -> float:
+        """Difference of the two mean scores, in points."""
+        return mean(self.after) - mean(self.before)
+
+    def __str__(self) -> str:
+        error = difference(self.after, self.before)[1]
+        margin = (
+            f"two standard errors: {2 * error:.1f}" if math.isfinite(error) else "a single seed, so not significant"
+        )
+        return f"{task_title(self.task)} {self.gain:+.1f} points ({margin})"
+
+    def row(self) -> tuple[str, str, str, str]:
+        """Cells of a table: the task, both scores, and the gain."""
+        scores = mean_and_deviation(self.before), mean_and_deviation(self.after)
+        return task_title(self.task), *scores, f"{self.gain:+.1f}"
+
+
+def compare_rows(scores: Mapping[str, Mapping[str, list[float]]], before: str, after: str) -> list[TaskComparison]:
+    """Compare two rows of the results in every task that has both."""
+    both = {task: rows for task, rows in scores.items() if rows.get(before) and rows.get(after)}
+    return [TaskComparison(task, rows[before], rows[after]) for task, rows in both.items()]
+
+
+def is_improvement(comparisons: Sequence[TaskComparison]) -> bool:
+    """Whether some task gains more than two standard errors, and none loses as much."""
+    gains = [difference(each.after, each.before) for each in comparisons]
+    return any(gain > 2 * error for gain, error in gains) and not any(gain < -2 * error for gain, error in gains)
 
 
 def mean_and_deviation(values: list[float] | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyseme.embedding.layers import choose
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 
 
 def compare(uses: Sequence[np.ndarray], layer: str | int) -> list[dict[str, Any]]:

@@ -19,10 +19,10 @@ from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.corpus.neighbours import nearest_uses
 from polyseme.corpus.uses import Use, Uses, bundled_sentences, embed_all
+from polyseme.embedding.batching import sentence_size
 from polyseme.embedding.layers import LayerChoice
-from polyseme.embedding.sentences import size
+from polyseme.embedding.similarity import unit
 from polyseme.errors import InputError
-from polyseme.formats.vectors.search import unit
 from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.catalogue import ServedModel
 
@@ -68,7 +68,7 @@ class NeighbourSearch:
     async def find(self, words: list[str], position: int, layer: LayerChoice, top: int) -> dict[str, Any]:
         """The uses most similar to one in context, and the words most similar to its word without context."""
         index = await asyncio.shield(self.prepare())
-        (vectors,) = await self._batcher.run(self.model.embedding, [words], [size(words)])
+        (vectors,) = await self._batcher.run(self.model.embedding, [words], [sentence_size(words)])
         use = Use(tuple(words), position)
         contextual = await asyncio.to_thread(self._nearest_uses, use, vectors, index.uses, layer, top)
         return {"word": use.word, "contextual": contextual, "static": await self._nearest_words(use.word, index, top)}
@@ -101,7 +101,9 @@ class NeighbourSearch:
 
     async def _build_index(self) -> _Index:
         sentences = bundled_sentences()
-        vectors = await self._batcher.run(self.model.embedding, sentences, [size(words) for words in sentences])
+        vectors = await self._batcher.run(
+            self.model.embedding, sentences, [sentence_size(words) for words in sentences]
+        )
         uses = await asyncio.to_thread(embed_all, self._precomputed(sentences, vectors), sentences)
         if isinstance(self.model.encoder, StaticEncoder):  # it has a table of its own
             return _Index(uses, [], np.zeros((0, 0)))

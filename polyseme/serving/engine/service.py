@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from polyseme.embedding.batching import sentence_size
 from polyseme.embedding.layers import LayerChoice, choose
-from polyseme.embedding.sentences import size
 from polyseme.serving.engine.admission import Admission
 from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.catalogue import Catalogue, ServedModel
@@ -64,7 +64,7 @@ class Service:
 
     async def run(self, function: BatchFunction, sentences: list[list[str]], load: RequestLoad) -> list[Any]:
         """Admit the sentences of a request, and compute a function of each in batches with other requests."""
-        sizes = [size(words) for words in sentences]
+        sizes = [sentence_size(words) for words in sentences]
         self.enter(load, sum(map(len, sentences)), sum(sizes))
         return await self.batcher.run(function, sentences, sizes)
 
@@ -81,7 +81,7 @@ class Service:
         self, model: ServedModel, words: list[str], position: int, layer: LayerChoice, top: int, load: RequestLoad
     ) -> dict[str, Any]:
         """Admit one sentence, and find the nearest neighbours of one of its words."""
-        self.enter(load, len(words), size(words))
+        self.enter(load, len(words), sentence_size(words))
         return await self._searches[model.id].find(words, position, layer, top)
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from polyseme.embedding.layers import choose, pool
-from polyseme.formats.vectors.search import unit
+from polyseme.embedding.similarity import unit
 from polyseme.serving.engine.service import Service, select_layers
 from polyseme.serving.http.errors import invalid, too_large
 from polyseme.serving.http.requests import check_layers, post, read_sentences, split_text

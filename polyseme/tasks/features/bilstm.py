@@ -1,11 +1,11 @@
-"""What most tasks are built on: vectors of words, and LSTM layers that read them both ways.
+"""The BiLSTM that most tasks are built on, and what it reads: encoder layers, word vectors, a character CNN.
 
 Where the contextual vectors enter, by ``where``:
 
 - ``input``: a learned mix of the layers beside the word vectors and spellings, as ELMo's paper has it;
-- ``output``: a learned mix beside what the last LSTM layer gives;
-- ``both``: there and there, each place with weights of its own;
-- ``taglm``: the top layer alone, beside what the first LSTM layer gives, as in the TagLM paper.
+- ``output``: a learned mix beside the output of the last LSTM layer;
+- ``both``: at both places, each with its own mixing weights;
+- ``taglm``: the top layer alone, beside the output of the first LSTM layer, as in the TagLM paper.
 
 Shapes: B sentences, T words of the longest, U distinct words, L layers, D dim.
 """
@@ -26,14 +26,14 @@ from polyseme.model.config import CharCnnConfig
 from polyseme.model.input import CharEncoder
 from polyseme.tasks.features.mixing import Mixes, MixSettings, TaskNetwork
 from polyseme.tasks.features.reader import LONGEST_SPELLING, FeatureBatch, FeatureReader
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 
 Where = Literal["input", "output", "both", "taglm"]
 
 
 @dataclass(frozen=True)
 class CharCnnSettings:
-    """The task's own character convolution."""
+    """Settings of the task's own character convolution (CNN)."""
 
     dim: int = 30
     width: int = 3
@@ -45,8 +45,8 @@ class CharCnnSettings:
         check_range(self, "filters", 1, 1 << 16)
 
 
-class CharCnn(nn.Module):
-    """Spellings of distinct words to features of the words where they stand (B, T, filters)."""
+class SpellingCnn(nn.Module):
+    """Character CNN over the spellings of distinct words: features (B, T, filters) of every word."""
 
     def __init__(self, settings: CharCnnSettings) -> None:
         super().__init__()
@@ -55,34 +55,34 @@ class CharCnn(nn.Module):
         self.dim = settings.filters
 
     def forward(self, inputs: FeatureBatch) -> Tensor:
-        """Each distinct word once."""
+        """The features (B, T, filters); each distinct word is computed once."""
         return self.encoder(inputs.spellings, inputs.spelling_lengths)[inputs.places]
 
 
 class ContextFreeVectors(nn.Module):
-    """The vectors of words that know no context: static ones, and those of the spelling; side by side, or nothing."""
+    """Context-free word vectors: static ones and the character CNN's, side by side; either may be missing."""
 
     def __init__(self, reader: FeatureReader, spelling: CharCnnSettings | None) -> None:
         super().__init__()
-        self.spelling = CharCnn(spelling) if spelling else None
+        self.spelling = SpellingCnn(spelling) if spelling else None
         self.has_words = reader.words is not None
         self.dim = (reader.words.dim if reader.words else 0) + (self.spelling.dim if self.spelling else 0)
 
     def forward(self, inputs: FeatureBatch) -> list[Tensor]:
-        """The parts (B, T, D) there are."""
+        """The static vectors and spelling features (B, T, D) that there are."""
         parts = [inputs.words] if self.has_words and inputs.words is not None else []
         return [*parts, self.spelling(inputs)] if self.spelling else parts
 
 
 class ContextualLayers(nn.Module):
-    """All layers (B, L, T, D) of each encoder: as the batch brings them, or computed here so that encoders learn."""
+    """All layers (B, L, T, D) of each encoder: from the batch, or computed here when encoders are fine-tuned."""
 
     def __init__(self, reader: FeatureReader) -> None:
         super().__init__()
         self.encoders = nn.ModuleList(reader.encoders if reader.learns else ())
 
     def forward(self, inputs: FeatureBatch) -> Sequence[Tensor]:
-        """From the top of the batch, whichever way."""
+        """The layers (B, L, T, D), one tensor for each encoder."""
         if not len(self.encoders):
             return inputs.layers
         pairs = zip(self.encoders, inputs.encoded, strict=True)
@@ -91,16 +91,16 @@ class ContextualLayers(nn.Module):
 
 @dataclass(frozen=True)
 class BiLstmSettings:
-    """What the stack is made of.
+    """Settings of a BiLSTM over contextual and context-free word vectors.
 
     Attributes:
         where: Where the contextual vectors enter.
-        mix: What is made of their layers; TagLM takes the top one as it is.
+        mix: How their layers are mixed; TagLM takes the top one as it is.
         spelling: The task's own character convolution; None for none.
-        cells: Of each direction of each LSTM layer.
-        layers: LSTM layers.
-        dropout: On word vectors and spellings, and on what every LSTM layer gives.
-        fine_tune: Whether the encoders learn too.
+        cells: LSTM cells of each direction of each layer.
+        layers: Number of LSTM layers.
+        dropout: On word vectors and spelling features, and on the output of every LSTM layer.
+        fine_tune: Whether the encoders are trained too.
     """
 
     where: Where = "input"
@@ -132,7 +132,9 @@ class BiLstmNetwork(TaskNetwork):
         self.dropout = nn.Dropout(settings.dropout)
         dim = self.own.dim + self._mix_dim("input")
         if not dim:
-            raise ConfigError("there is nothing to read at the input: give word vectors, spellings, or where='input'")
+            raise ConfigError(
+                "there is nothing to read at the input: give word vectors, spelling settings, or where='input'"
+            )
         self.lstms = nn.ModuleList()
         for number in range(settings.layers):
             self.lstms.append(make_bilstm(dim + (self._mix_dim("middle") if number == 1 else 0), settings.cells))
@@ -140,7 +142,7 @@ class BiLstmNetwork(TaskNetwork):
         self.dim = dim + self._mix_dim("output") + (self._mix_dim("middle") if settings.layers == 1 else 0)
 
     def read(self, inputs: FeatureBatch) -> Tensor:
-        """The vectors (B, T, ``dim``)."""
+        """The output vectors (B, T, ``dim``) of the last layer, with the mix for the output."""
         encoded = self.contextual(inputs) if len(self.mixes) else []
         parts = [self.dropout(part) for part in self.own(inputs)]
         vectors = torch.cat([*parts, *self._mixed("input", encoded, inputs)], dim=2)
@@ -151,11 +153,11 @@ class BiLstmNetwork(TaskNetwork):
         return torch.cat([vectors, *self._mixed("output", encoded, inputs)], dim=2)
 
     def penalty(self) -> Tensor | float:
-        """What the loss has to bear for uneven mixes."""
+        """The L2 penalty on the mixing weights of all places."""
         return sum(mixes.penalty() for mixes in self.mixes.values())  # pyright: ignore[reportCallIssue]
 
     def fitted_mixes(self) -> dict[str, list[Mix]]:
-        """What was learned of the layers: for each place a mix for each encoder."""
+        """Learned layer weights: for each place where layers enter, a mix for each encoder."""
         return {place: mixes.fitted() for place, mixes in self.mixes.items()}  # pyright: ignore[reportCallIssue]
 
     def _mix_dim(self, place: str) -> int:
@@ -166,7 +168,7 @@ class BiLstmNetwork(TaskNetwork):
 
 
 def make_bilstm(dim: int, cells: int) -> nn.LSTM:
-    """One layer, both directions, that remembers at first."""
+    """A bidirectional LSTM layer, its forget gates open and its recurrent weights orthogonal at first."""
     lstm = nn.LSTM(dim, cells, batch_first=True, bidirectional=True)
     with torch.no_grad():
         for name, weight in lstm.named_parameters():
@@ -182,31 +184,33 @@ def make_bilstm(dim: int, cells: int) -> nn.LSTM:
 
 
 def run_bilstm(lstm: nn.Module, vectors: Tensor, lengths: Tensor) -> Tensor:
-    """Both ways over each sentence, without a step beyond its end, so that it does not depend on its company."""
+    """Run a BiLSTM over packed sentences: no step beyond the end, so a sentence does not depend on its batch."""
     packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=vectors.shape[1])[0]
 
 
 def layers_of_weights(encoder: nn.Module, batch: object) -> list[list[nn.Parameter]]:
-    """The weights of an encoder by the first layer whose vectors they have a part in, from the bottom up.
+    """An encoder's weights grouped by the first layer that depends on them, from the bottom up.
 
-    It is found out by gradients, so that nobody needs to know what the encoder is made of. Weights without a part in
-    any layer (a pooler, say) are left out.
+    Gradients tell which weights a layer depends on, so any kind of encoder will do. Weights on which no layer depends
+    (a pooler, say) are left out.
     """
     weights = [weight for weight in encoder.parameters() if weight.requires_grad]
     layers: Tensor = encoder(batch)[0]
-    rng = torch.randn(layers[:, 0].shape, generator=torch.Generator().manual_seed(0)).to(layers)
+    probe = torch.randn(layers[:, 0].shape, generator=torch.Generator().manual_seed(0)).to(layers)
     groups: list[list[nn.Parameter]] = []
     for number in range(layers.shape[1]):
-        gradients = torch.autograd.grad((layers[:, number] * rng).sum(), weights, retain_graph=True, allow_unused=True)
+        gradients = torch.autograd.grad(
+            (layers[:, number] * probe).sum(), weights, retain_graph=True, allow_unused=True
+        )
         used = [gradient is not None and bool(gradient.any()) for gradient in gradients]
-        groups.append([weight for weight, wanted in zip(weights, used, strict=True) if wanted])
-        weights = [weight for weight, wanted in zip(weights, used, strict=True) if not wanted]
+        groups.append([weight for weight, is_used in zip(weights, used, strict=True) if is_used])
+        weights = [weight for weight, is_used in zip(weights, used, strict=True) if not is_used]
     return groups
 
 
 def learning_layers(reader: FeatureReader, words: Sequence[str]) -> list[list[nn.Parameter]]:
-    """The weights of all encoders, layer by layer from the top; those without a part in any layer do not learn."""
+    """Weights of all fine-tuned encoders by layer, aligned at the top; those that no layer uses stay frozen."""
     if not reader.learns:
         return []
     groups: list[list[nn.Parameter]] = []

@@ -24,7 +24,7 @@ from polyseme.errors import ConfigError
 
 
 class SentenceFeatures(Protocol):
-    """The vectors of some sentences, by number."""
+    """The vectors of a set of sentences, looked up by sentence number."""
 
     def take(self, numbers: Sequence[int]) -> list[np.ndarray]:
         """For each of these sentences an array (words, layers, dim)."""
@@ -33,7 +33,7 @@ class SentenceFeatures(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CachedFeatures:
-    """Vectors that were computed before, mapped from a file or held in memory."""
+    """Precomputed vectors, memory-mapped from a cache file or held in memory."""
 
     rows: np.ndarray  # (all words, layers, dim)
     ends: np.ndarray  # (sentences + 1,) where each begins and ends
@@ -45,7 +45,7 @@ class CachedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class UncachedFeatures:
-    """Vectors that are computed whenever they are asked for."""
+    """Vectors that are computed again at every look-up, for sets that do not fit the cache."""
 
     encoder: Encoder
     sentences: Sequence[Sequence[str]]
@@ -57,15 +57,15 @@ class UncachedFeatures:
 
 
 class FeatureCache:
-    """A folder of computed vectors.
+    """On-disk cache of the vectors of frozen encoders, with a budget.
 
     Args:
-        folder: Where; None is the user's.
+        folder: Where to keep them; None is the user's cache folder.
         budget: Bytes that the folder may take.
-        dtype: Of the numbers; half the bits do as well in our tests, and take half the room.
+        dtype: Precision on disk; float16 scored as well as float32 in our tests, and takes half the space.
 
     Attributes:
-        remarks: What a person should know, as that something had no room.
+        remarks: Messages for the user, as that a set did not fit the budget.
     """
 
     def __init__(self, folder: str | Path | None = None, budget: int = BUDGET, dtype: ArrayType = "float16") -> None:
@@ -86,7 +86,7 @@ class FeatureCache:
             return CachedFeatures(np.zeros(shape, dtype=self.dtype), ends)
         if self._arrays is None or size > self.budget:
             where = f"the cache's {self.budget / 1e9:.1f} GB" if self._arrays else "disk"
-            return self._fresh(encoder, sentences, size, where)
+            return self._uncached(encoder, sentences, size, where)
         try:
             rows = self._arrays.fetch(
                 self._key(encoder, sentences),
@@ -95,9 +95,9 @@ class FeatureCache:
                 size,
             )
         except OSError as error:
-            return self._fresh(encoder, sentences, size, f"{self._arrays.folder} ({error.strerror or error})")
+            return self._uncached(encoder, sentences, size, f"{self._arrays.folder} ({error.strerror or error})")
         if rows is None:
-            return self._fresh(encoder, sentences, size, str(self._arrays.folder))
+            return self._uncached(encoder, sentences, size, str(self._arrays.folder))
         return CachedFeatures(rows, ends)
 
     @cached_property
@@ -111,15 +111,18 @@ class FeatureCache:
             digest.update(json.dumps(words).encode())
         return digest.hexdigest()[:40]
 
-    def _fresh(self, encoder: Encoder, sentences: Sequence[Sequence[str]], size: int, where: str) -> UncachedFeatures:
+    def _uncached(
+        self, encoder: Encoder, sentences: Sequence[Sequence[str]], size: int, where: str
+    ) -> UncachedFeatures:
         self.remarks.append(
-            f"{size / 1e9:.2f} GB of vectors of {encoder.name} have no room in {where}: computed anew in every epoch"
+            f"{size / 1e9:.2f} GB of vectors of {encoder.name} do not fit into {where}: "
+            "they are computed again in every epoch"
         )
         return UncachedFeatures(encoder, sentences, self.dtype)
 
 
 def embedded(encoder: Encoder, sentences: Iterable[Sequence[str]], dtype: ArrayType) -> Iterator[np.ndarray]:
-    """For each sentence an array (words, layers, dim), rounded as the cache rounds it."""
+    """Embed each sentence as an array (words, layers, dim), rounded as the cache rounds it."""
     for vectors in encoder.embed(sentences):
         with np.errstate(over="ignore"):
             rounded = vectors.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""What a task makes of an encoder's layers: a learned mixture, one of them, or some end to end.
+"""Layer mixing: an encoder's layers become one vector a word by learned weights, a choice, or concatenation.
 
 Shapes: B sentences, T words of the longest, L layers, D dim.
 """
@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from polyseme.embedding.layers import Mix, layers_of, parse_choice
 from polyseme.errors import ConfigError
 from polyseme.model.scalar_mix import ScalarMix
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 
 _JOINED = "concat-last-four"
 
 
 @dataclass(frozen=True)
 class MixSettings:
-    """How layers become one vector a word.
+    """Settings of layer mixing: how an encoder's layers become one vector a word.
 
     Attributes:
-        layers: ``all`` learns a weight for each; ``average`` takes all alike; ``top`` or a number takes one; weights
-            like ``0.2,0.5,0.3`` are kept as they are; and there are the BERT paper's ways, `embedding.STRATEGIES`.
+        layers: ``all`` learns a weight for each; ``average`` weighs all equally; ``top`` or a number takes one; weights
+            like ``0.2,0.5,0.3`` stay fixed; and there are the BERT paper's ways, `embedding.STRATEGIES`.
         gamma: Whether the factor before the sum is ``learned`` or stays ``one``.
         l2: λ of the penalty λ·‖w‖² on the weights before the softmax: 0 leaves them free, 1 keeps them near even.
         dropout: On the mixed vectors.
@@ -49,7 +49,7 @@ class MixSettings:
 
 
 class LayerMix(nn.Module):
-    """The layers (B, L, T, D) of one encoder to vectors (B, T, dim)."""
+    """Scalar mix or concatenation of one encoder's layers (B, L, T, D) to vectors (B, T, dim)."""
 
     def __init__(self, num_layers: int, dim: int, settings: MixSettings) -> None:
         super().__init__()
@@ -65,26 +65,25 @@ class LayerMix(nn.Module):
         self.mix.gamma.requires_grad_(settings.gamma == "learned")
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
-        """Mix where there is a word; zeros elsewhere."""
+        """The mixed vectors (B, T, dim), zeros where there is no word."""
         layers = layers[:, self.taken]
         if not self.joined:
             return self.mix(layers, mask)
         return self.mix.gamma * (layers * mask[:, None, :, None]).transpose(1, 2).flatten(2)
 
     def penalty(self) -> Tensor:
-        """What the loss has to bear for uneven weights."""
+        """The L2 penalty on the mixing weights before the softmax."""
         return self.l2 * (self.mix.scores * self.mix.scores).sum() * self.mix.scores.requires_grad
 
     def fitted(self) -> Mix:
-        """The weights of all layers, zero for those not taken, and γ."""
+        """The learned layer weights, zero for layers that are not used, and γ."""
         weights = [0.0] * self.num_layers
-        shares = [1.0] * len(self.mix.scores) if self.joined else self.mix.weights.tolist()
-        weights[self.taken] = shares
+        weights[self.taken] = [1.0] * len(self.mix.scores) if self.joined else self.mix.weights.tolist()
         return Mix(tuple(weights), self.mix.gamma.item())
 
 
 class Mixes(nn.Module):
-    """Several encoders at one place of a network: their vectors side by side (B, T, Σdim)."""
+    """Layer mixes of several encoders at one place of a network, concatenated (B, T, Σdim)."""
 
     def __init__(self, shapes: Sequence[tuple[int, int]], settings: MixSettings) -> None:
         super().__init__()
@@ -97,29 +96,29 @@ class Mixes(nn.Module):
         return list(self.parts)  # pyright: ignore[reportReturnType]
 
     def forward(self, encoded: Sequence[Tensor], mask: Tensor) -> Tensor:
-        """The layers (B, L, T, D) of each encoder."""
+        """Mix the layers (B, L, T, D) of each encoder, and apply dropout."""
         mixed = [part(layers, mask) for part, layers in zip(self._parts, encoded, strict=True)]
         return self.dropout(torch.cat(mixed, dim=2))
 
     def penalty(self) -> Tensor:
-        """What the loss has to bear for uneven weights."""
+        """The L2 penalty on the mixing weights before the softmax."""
         return torch.stack([part.penalty() for part in self._parts]).sum()
 
     def fitted(self) -> list[Mix]:
-        """What was learned, for each encoder."""
+        """The learned layer weights and γ of each encoder."""
         return [part.fitted() for part in self._parts]
 
 
 class TaskNetwork(nn.Module):
-    """A network over encoders."""
+    """Base of all task networks over encoders."""
 
     def fitted_mixes(self) -> dict[str, list[Mix]]:
-        """What was learned of the layers: for each place where they enter, a mix for each encoder."""
+        """Learned layer weights: for each place where layers enter, a mix for each encoder."""
         return {}
 
 
 def _taken(layers: str, num_layers: int) -> tuple[slice, Sequence[float] | None]:
-    """Which layers, and their weights where these are not learned."""
+    """Which layers are used, and their weights where these are fixed."""
     choice = parse_choice(layers)
     if isinstance(choice, Mix):
         if len(choice.weights) != num_layers:

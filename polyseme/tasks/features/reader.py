@@ -1,4 +1,4 @@
-"""How a task reads sentences: vectors of frozen encoders, what encoders that learn need, word vectors and spellings.
+"""Input features of sentences: vectors of frozen encoders, batches for fine-tuned ones, word vectors, spellings.
 
 Shapes: B sentences, T words of the longest, U distinct words, C characters, L layers, D dim.
 """
@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.embedding.batching import compute_in_order, window_words, windows
+from polyseme.embedding.batching import check_sentences, compute_in_order, window_words, windows
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
-from polyseme.embedding.sentences import check_sentences
 from polyseme.errors import ConfigError, InputError
 from polyseme.tasks.features.feature_cache import FeatureCache, SentenceFeatures, embedded
 from polyseme.text.tokenizer import tokenize_words
@@ -25,11 +24,11 @@ from polyseme.text.word_encoder import ByteCharacters
 
 LONGEST_SPELLING = 50
 WORD_BUDGET = 2048  # words that are read at a time
-Thing = TypeVar("Thing")
+Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
-class EmbeddedSentence(NamedTuple):
+class SentenceVectors(NamedTuple):
     """A sentence and its vectors from each frozen encoder, arrays (words, layers, dim)."""
 
     words: Sequence[str]
@@ -38,19 +37,19 @@ class EmbeddedSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureBatch:
-    """A batch of sentences, each with one word at least."""
+    """The input features of a batch of sentences, each with one word at least."""
 
     lengths: Tensor  # (B,) on the CPU
     mask: Tensor  # (B, T): true where there is a word
     layers: tuple[Tensor, ...]  # (B, L, T, D) of each frozen encoder, rounded as the cache rounds until they are moved
-    encoded: tuple[Batch, ...]  # what each encoder that learns reads
+    encoded: tuple[Batch, ...]  # the input of each fine-tuned encoder
     words: Tensor | None  # (B, T, D) static vectors
     places: Tensor  # (B, T) which distinct word stands there
     spellings: Tensor  # (U, C) of the distinct words
     spelling_lengths: Tensor  # (U,)
 
     def to(self, device: torch.device | str) -> FeatureBatch:
-        """The same on another device, vectors as float32; lengths steer loops and stay where they are."""
+        """The batch on another device, vectors as float32; lengths steer loops and stay on the CPU."""
         moved = {field.name: _moved(getattr(self, field.name), device) for field in fields(self)}
         layers = tuple(part.float() for part in moved["layers"])
         words = None if moved["words"] is None else moved["words"].float()
@@ -58,13 +57,13 @@ class FeatureBatch:
 
 
 class FeatureReader:
-    """What a task knows of encoders: sentences in, `FeatureBatch` out.
+    """Reads sentences through the encoders of a task: sentences in, `FeatureBatch` out.
 
     Args:
-        encoders: The contextual ones; none is allowed.
-        words: Static vectors beside them, never changed.
-        learns: Whether the encoders learn with the task; if not, their vectors come from the cache.
-        cache: Where vectors are kept.
+        encoders: The contextual encoders; there may be none.
+        words: Static word vectors beside them, never trained.
+        learns: Whether the encoders are fine-tuned; if not, their vectors come from the cache.
+        cache: Where the vectors of frozen encoders are kept.
     """
 
     def __init__(
@@ -82,21 +81,21 @@ class FeatureReader:
 
     @property
     def shapes(self) -> list[tuple[int, int]]:
-        """Layers and dim of each contextual encoder."""
+        """Number of layers and dim of each contextual encoder."""
         return [(encoder.num_layers, encoder.dim) for encoder in self.encoders]
 
     def dataset(self, sentences: Sequence[Sequence[str]]) -> Dataset:
-        """Sentences that are read many times: the vectors of all are computed now."""
+        """A dataset for training: sentences that are read many times, their vectors computed now."""
         return Dataset(self, sentences, [self.cache.features(encoder, sentences) for encoder in self.frozen])
 
-    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[EmbeddedSentence]:
-        """Sentences that are read once, in order; memory is constant."""
+    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[SentenceVectors]:
+        """Embed a stream of sentences that are read once, in order and in constant memory."""
         first, *copies = tee(sentences, 1 + len(self.frozen))
         vectors = [embedded(*pair, self.cache.dtype) for pair in zip(self.frozen, copies, strict=True)]
-        return (EmbeddedSentence(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
+        return (SentenceVectors(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
 
-    def collate(self, items: Sequence[EmbeddedSentence]) -> FeatureBatch:
-        """Some sentences as one batch."""
+    def collate(self, items: Sequence[SentenceVectors]) -> FeatureBatch:
+        """Collate sentences to one padded batch."""
         lengths = torch.tensor([len(item.words) for item in items])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
         padded = [_pad([item.vectors[number] for item in items], mask.shape[1]) for number in range(len(self.frozen))]
@@ -115,7 +114,7 @@ class FeatureReader:
 
 
 class Dataset:
-    """Sentences with their vectors at hand, by number."""
+    """A dataset of sentences and their precomputed vectors, by number."""
 
     def __init__(
         self, reader: FeatureReader, sentences: Sequence[Sequence[str]], features: Sequence[SentenceFeatures]
@@ -127,17 +126,17 @@ class Dataset:
         return len(self.sentences)
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
-        """Some of the sentences as one batch."""
+        """The sentences of these numbers as one padded batch."""
         chosen = [int(number) for number in numbers]
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
         return self.reader.collate(
-            [EmbeddedSentence(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
+            [SentenceVectors(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
         )
 
 
 def check_listed(texts: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
-    """Refuse one bare string, and what is no list at all."""
+    """Refuse a single bare string, and anything that is no list of texts."""
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         raise InputError(f"expected a list of texts or of word lists, not {texts!r:.60}; put a single one in a list")
     return texts
@@ -152,22 +151,22 @@ def as_word_lists(texts: Iterable[str | Sequence[str]]) -> Iterator[list[str]]:
 
 
 def answer_in_order(
-    things: Iterable[Thing],
-    size: Callable[[Thing], int],
-    answer: Callable[[list[Thing]], Sequence[Result]],
+    examples: Iterable[Input],
+    size: Callable[[Input], int],
+    answer: Callable[[list[Input]], Sequence[Result]],
     nothing: Result,
 ) -> Iterator[Result]:
-    """An answer for each thing, in order; those of like size are asked together, and ``nothing`` is said of size 0."""
+    """Predict for a stream in order, batching examples of similar size; ``nothing`` is the answer for size 0."""
 
-    def begin(batch: list[Thing]) -> Callable[[], list[Result]]:
-        filled = [thing for thing in batch if size(thing)]
+    def begin(batch: list[Input]) -> Callable[[], list[Result]]:
+        filled = [example for example in batch if size(example)]
         answers = iter(answer(filled) if filled else ())
-        return lambda: [next(answers) if size(thing) else nothing for thing in batch]
+        return lambda: [next(answers) if size(example) else nothing for example in batch]
 
-    def count(thing: Thing) -> int:
-        return size(thing) + 1
+    def count(example: Input) -> int:
+        return size(example) + 1
 
-    for window in windows(things, count, window_words(WORD_BUDGET)):
+    for window in windows(examples, count, window_words(WORD_BUDGET)):
         yield from compute_in_order(window, count, WORD_BUDGET, begin)
 
 

@@ -1,12 +1,12 @@
-"""Where a fit stands, as a folder without pickles: what a killed run goes on from.
+"""Checkpoints of a fit, folders without pickles from which an interrupted fit resumes; Polyak averaging.
 
-    state.json            the epoch, the best score, and what the run is of
+    state.json            the epoch, the best score, and what identifies the run
     weights.safetensors   the network
     best.safetensors      the network when it was best
-    adam.safetensors      the optimizer's memory
-    means.safetensors     the running mean of the weights
+    adam.safetensors      Adam's moments
+    means.safetensors     the running (Polyak) average of the weights
 
-A run that was begun with other settings or other data is not gone on with.
+A run that was started with other settings or other data is not resumed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", 
 
 
 class WeightAverage:
-    """The mean of the weights over the last steps, newer ones counting more.
+    """Running (Polyak) average of the weights: smoother than the weights themselves, and usually better.
 
     Args:
-        network: Whose weights; only those that learn are followed.
-        memory: How much of the mean is kept at a step; 0.99 is a mean over about a hundred steps. At first it is a
+        network: The network whose trainable weights are averaged.
+        memory: How much of the average is kept at a step; 0.99 averages over about a hundred steps. At first it is a
             plain mean of all steps so far.
     """
 
@@ -47,21 +47,21 @@ class WeightAverage:
 
     @torch.no_grad()
     def follow(self) -> None:
-        """Take the weights after a step in."""
+        """Update the running average after an optimizer step."""
         self.steps += 1
         share = max(1 - self.memory, 1 / self.steps)
         for name, weight in self._weights.items():
             self.means[name].lerp_(weight, share)
 
     def restore(self, means: Mapping[str, Tensor], steps: int) -> None:
-        """Go on from where a run was."""
+        """Restore the running average of a checkpoint."""
         self.steps = steps
         for name, mean in self.means.items():
             mean.copy_(means[name])
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Let the network have the means instead of its weights for a while."""
+        """Swap the averaged weights into the network for a while."""
         self._swap()
         try:
             yield
@@ -78,7 +78,7 @@ class WeightAverage:
 
 @dataclass
 class FitState:
-    """Where a fit stands after an epoch."""
+    """The state of a fit after an epoch: scores, learning rate, best weights."""
 
     epoch: int = 0
     best: float | None = None
@@ -88,11 +88,11 @@ class FitState:
 
 
 class FitCheckpoint:
-    """A folder that holds the last finished epoch of one run.
+    """Checkpoint folder that holds the last finished epoch of one run.
 
     Args:
-        folder: Where.
-        about: What the run is of: settings, data, encoders. One that was begun with others is not gone on with.
+        folder: The checkpoint folder.
+        about: What identifies the run: settings, data, encoders. A run that was started with others is not resumed.
     """
 
     def __init__(self, folder: str | Path, about: Mapping[str, Any]) -> None:
@@ -100,58 +100,58 @@ class FitCheckpoint:
         self.about = json.loads(json.dumps(about))
 
     def save(
-        self, progress: FitState, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage
+        self, state: FitState, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage
     ) -> None:
-        """Write all of it; the folder changes as a whole or not at all."""
-        state = {name: value for name, value in vars(progress).items() if name != "weights"}
-        state["steps"] = average.steps
+        """Write the checkpoint atomically: the folder changes as a whole or not at all."""
+        facts = {name: value for name, value in vars(state).items() if name != "weights"}
+        facts["steps"] = average.steps
         with atomic_folder(self.folder.resolve()) as folder:
-            (folder / "state.json").write_text(json.dumps({"about": self.about, **state}, indent=2) + "\n", "utf-8")
-            save_file(plain(network.state_dict()), folder / "weights.safetensors")
-            save_file(plain(progress.weights or {}), folder / "best.safetensors")
-            save_file(plain(_memory(optimizer)), folder / "adam.safetensors")
-            save_file(plain(average.means), folder / "means.safetensors")
+            (folder / "state.json").write_text(json.dumps({"about": self.about, **facts}, indent=2) + "\n", "utf-8")
+            save_file(cpu_copies(network.state_dict()), folder / "weights.safetensors")
+            save_file(cpu_copies(state.weights or {}), folder / "best.safetensors")
+            save_file(cpu_copies(_moments(optimizer)), folder / "adam.safetensors")
+            save_file(cpu_copies(average.means), folder / "means.safetensors")
 
     def load(self, network: nn.Module, optimizer: torch.optim.Optimizer, average: WeightAverage) -> FitState | None:
-        """Take up what is there; None where there is nothing."""
+        """Resume from the checkpoint; None where there is none."""
         if not self.folder.is_dir():
             return None
         try:
-            state = read_json(self.folder / "state.json")
+            facts = read_json(self.folder / "state.json")
         except FormatError as error:
-            raise FormatError(f"{self.folder} cannot be gone on with: {error}; remove it to begin anew") from error
-        about = state.pop("about", None)
+            raise FormatError(f"{self.folder} cannot be resumed: {error}; remove it to start over") from error
+        about = facts.pop("about", None)
         if about != self.about:
             raise OutputError(
-                f"{self.folder} was begun with other {_difference(about, self.about)}; go on with the same, "
-                "or remove the folder to begin anew"
+                f"{self.folder} was started with other {_difference(about, self.about)}; resume with the same, "
+                "or remove the folder to start over"
             )
         try:
-            average.restore(load_file(self.folder / "means.safetensors"), state.pop("steps"))
-            progress = FitState(**state, weights=load_file(self.folder / "best.safetensors") or None)
+            average.restore(load_file(self.folder / "means.safetensors"), facts.pop("steps"))
+            state = FitState(**facts, weights=load_file(self.folder / "best.safetensors") or None)
             network.load_state_dict(load_file(self.folder / "weights.safetensors"))
-            _restore(optimizer, load_file(self.folder / "adam.safetensors"))
+            _restore_moments(optimizer, load_file(self.folder / "adam.safetensors"))
         except (SafetensorError, OSError, TypeError, KeyError, RuntimeError, ValueError) as error:
-            raise FormatError(f"{self.folder} cannot be gone on with: {error}; remove it to begin anew") from error
-        return progress
+            raise FormatError(f"{self.folder} cannot be resumed: {error}; remove it to start over") from error
+        return state
 
     def remove(self) -> None:
-        """Take the folder away, if it is one of these."""
+        """Delete the checkpoint folder, if it is one."""
         if self.folder.is_dir() and {file.name for file in self.folder.iterdir()} <= _FILES:
             shutil.rmtree(self.folder)
 
 
-def plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Tensors as safetensors takes them: each by itself, on the CPU."""
+def cpu_copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous CPU copies of tensors, as safetensors needs them."""
     return {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
 
 
-def _memory(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _moments(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     states = optimizer.state_dict()["state"]
     return {f"{number}.{name}": value for number, memory in states.items() for name, value in memory.items()}
 
 
-def _restore(optimizer: torch.optim.Optimizer, memory: Mapping[str, Tensor]) -> None:
+def _restore_moments(optimizer: torch.optim.Optimizer, memory: Mapping[str, Tensor]) -> None:
     states: dict[int, dict[str, Tensor]] = {}
     for key, value in memory.items():
         number, _, name = key.partition(".")

@@ -1,7 +1,7 @@
-"""The one loop that fits every task: Adam, early stopping on the dev set, the best kept.
+"""The training loop of every task: Adam, gradient clipping, early stopping on the dev set, the best epoch kept.
 
-A task gives batches, a loss and a score; the loop gives reports, one a step. A step depends on the weights, the seed
-and its number and on nothing else, so a run that was interrupted and goes on ends with the same bits as any other.
+A task gives batches, a loss and a score; the loop yields a report after every step. A step depends only on the weights,
+the seed and its number, so a run that was interrupted and resumed ends with the same bits as any other.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from torch import Tensor, nn
 
 from polyseme.errors import ConfigError
 from polyseme.tasks.fitting.checkpoint import FitCheckpoint, FitState, WeightAverage
-from polyseme.tasks.fitting.settings import check_range
+from polyseme.tasks.parameters import check_range
 
 _ARM = platform.machine().lower() in ("aarch64", "arm64")
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a task is fitted.
+    """Training settings of a task: epochs, early stopping, learning rates, weight averaging.
 
     Attributes:
-        epochs: At most so many; without a dev set, exactly so many.
-        epoch_steps: Steps of an epoch at least. An epoch is one pass over the training set, and over a small one as
-            many as that takes: it would be judged too often else, and given up too early.
-        patience: Epochs without a better score on the dev set after which the loop ends.
+        epochs: Maximum number of epochs; without a dev set, the exact number.
+        epoch_steps: Minimum number of steps in an epoch. An epoch is one pass over the training set, or several over a
+            small one, which would otherwise be judged too often and stopped too early.
+        patience: Early stopping: the loop ends after so many epochs without a better dev score.
         batch_size: Sentences a step.
         rate: Adam's learning rate.
         decay: The rates are multiplied by this after each ``decay_after`` epochs without a better score.
-        decay_after: See there.
-        weight_decay: Of Adam (decoupled), on the weights of the task.
-        encoder_rate: The learning rate of encoders that learn.
-        gradual: Let encoders learn from the top down, one layer more each epoch, from the second epoch on.
-        average: How much of the running mean of the weights is kept at a step; the mean is what is judged and kept.
-            With 0 the weights themselves are.
-        clip: The longest that the gradient of all weights together may be.
-        seed: Of everything that is drawn at random.
+        decay_after: Epochs without a better score after which the rates decay.
+        weight_decay: Decoupled weight decay (AdamW) on the weights of the task.
+        encoder_rate: The learning rate of fine-tuned encoders.
+        gradual: Gradual unfreezing of encoders from the top down, one layer more each epoch from the second on.
+        average: Decay of the running (Polyak) average of the weights, which is what is evaluated and kept. With 0 the
+            weights themselves are.
+        clip: Gradient clipping: the largest norm of the gradient of all weights together.
+        seed: Random seed of the fit.
     """
 
     epochs: int = 30
@@ -72,50 +72,50 @@ class FitSettings:
 
 
 class DevScore(NamedTuple):
-    """How good a model is on the dev set; more is better."""
+    """A score on the dev set, and its name; more is better."""
 
     value: float
     name: str
 
 
 class Task(Protocol):
-    """What the loop fits."""
+    """A training task as the loop sees it: batches, a loss, a dev score."""
 
     @property
     def network(self) -> nn.Module:
-        """All weights that are learned, and those saved with them."""
+        """The network: all weights that are trained, and those saved with them."""
         ...
 
     def encoder_layers(self) -> Sequence[Sequence[nn.Parameter]]:
-        """The weights of encoders that learn, by layer from the bottom up; empty for frozen ones."""
+        """Weights of fine-tuned encoders, by layer from the bottom up; empty for frozen ones."""
         ...
 
     def batches(self, rng: np.random.Generator) -> Sequence[Any]:
-        """One pass over the training set, in random order; one batch at least."""
+        """One pass over the training set, in random order; at least one batch."""
         ...
 
     def loss(self, batch: Any) -> Tensor:  # noqa: ANN401 - one of its own batches
-        """What is to become small."""
+        """The training loss of a batch."""
         ...
 
     def score(self) -> DevScore | None:
-        """How good the network is on the dev set; None where there is none."""
+        """The network's score on the dev set; None where there is no dev set."""
         ...
 
 
 @dataclass(frozen=True)
 class FitReport:
-    """Where the loop stands.
+    """Progress of a fit after one training step.
 
     Attributes:
-        epoch: From 1.
-        step: Of the epoch's ``steps``, from 1.
-        steps: Of the epoch.
-        loss: The mean of this epoch so far.
-        score: On the dev set, after the last step of an epoch.
-        best: The best score so far.
+        epoch: Number of the epoch, from 1.
+        step: Number of the step in the epoch, from 1.
+        steps: Number of steps in the epoch.
+        loss: Mean training loss of this epoch so far.
+        score: The dev score, after the last step of an epoch.
+        best: The best dev score so far.
         best_epoch: The epoch it was reached in.
-        is_last: Whether this is the last of all reports.
+        is_last: Whether this is the last report of the fit.
     """
 
     epoch: int
@@ -129,41 +129,41 @@ class FitReport:
 
 
 def fit(task: Task, settings: FitSettings, checkpoint: FitCheckpoint | None = None) -> Iterator[FitReport]:
-    """Fit a task, and report every step. At the end the network has the weights of the best epoch.
+    """Train a task, yielding a report after every step. At the end the network has the weights of the best epoch.
 
-    With a checkpoint every epoch is saved there, and a run that was begun there goes on.
+    With a checkpoint every epoch is saved there, and an interrupted run resumes from it.
     """
     network, layers = task.network, task.encoder_layers()
     optimizer = make_optimizer(network, layers, settings)
     average = WeightAverage(network, settings.average)
-    progress = (checkpoint.load(network, optimizer, average) if checkpoint else None) or FitState()
-    while not _is_over(progress, settings):
-        progress.epoch += 1
-        _set_rates(optimizer, progress, settings)
-        _unfreeze(layers, progress.epoch if settings.gradual else None)
+    state = (checkpoint.load(network, optimizer, average) if checkpoint else None) or FitState()
+    while not _is_over(state, settings):
+        state.epoch += 1
+        _set_rates(optimizer, state, settings)
+        _unfreeze(layers, state.epoch if settings.gradual else None)
         report = None
-        for report in _epoch(task, optimizer, progress, settings):
+        for report in _epoch(task, optimizer, state, settings):
             average.follow()
             if report.step < report.steps:
                 yield report
         with average.in_place(), without_onednn_on_arm():
             score = task.score()
-            _take(progress, score, network)
+            _record(state, score, network)
         if checkpoint:
-            checkpoint.save(progress, network, optimizer, average)
+            checkpoint.save(state, network, optimizer, average)
         assert report is not None
         yield FitReport(
             *(report.epoch, report.step, report.steps, report.loss, score),
-            *(progress.best, progress.best_epoch, _is_over(progress, settings)),
+            *(state.best, state.best_epoch, _is_over(state, settings)),
         )
-    if progress.weights is not None:
-        network.load_state_dict(progress.weights)
+    if state.weights is not None:
+        network.load_state_dict(state.weights)
 
 
 def make_optimizer(
     network: nn.Module, layers: Sequence[Sequence[nn.Parameter]], settings: FitSettings
 ) -> torch.optim.AdamW:
-    """Adam with a group for the task's own weights, and one for those of encoders."""
+    """AdamW with one parameter group for the task's own weights, and one for those of encoders."""
     encoders = [weight for layer in layers for weight in layer]
     known = set(map(id, encoders))
     own = [weight for weight in network.parameters() if weight.requires_grad and id(weight) not in known]
@@ -174,36 +174,34 @@ def make_optimizer(
 
 
 def length_batches(lengths: np.ndarray, size: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Numbers of things of like length, in groups of a size and in random order."""
+    """Batches of example numbers: examples of similar length together, the batches in random order."""
     order = np.argsort(lengths + rng.uniform(0, 3, len(lengths)), kind="stable")
     groups = [order[first : first + size] for first in range(0, len(order), size)]
     return [groups[number] for number in rng.permutation(len(groups))]
 
 
-def _epoch(
-    task: Task, optimizer: torch.optim.Optimizer, progress: FitState, settings: FitSettings
-) -> Iterator[FitReport]:
-    batches = _passes(task, np.random.default_rng([settings.seed, progress.epoch]), settings.epoch_steps)
+def _epoch(task: Task, optimizer: torch.optim.Optimizer, state: FitState, settings: FitSettings) -> Iterator[FitReport]:
+    batches = _epoch_batches(task, np.random.default_rng([settings.seed, state.epoch]), settings.epoch_steps)
     device = next(task.network.parameters()).device
     devices = [device.index or 0] if device.type == "cuda" else []
     total = 0.0
     for number, batch in enumerate(batches, start=1):
-        rng = np.random.SeedSequence([settings.seed, progress.epoch, number])
+        rng = np.random.SeedSequence([settings.seed, state.epoch, number])
         with torch.random.fork_rng(devices), without_onednn_on_arm():
             torch.manual_seed(int(rng.generate_state(1, np.uint64)[0] >> 1))
             total += _step(task, batch, optimizer, settings)
         if not math.isfinite(total):
             raise ConfigError(
-                f"the loss is no number any more (epoch {progress.epoch}, step {number}); a lower rate than "
-                f"{settings.rate:g} may help"
+                f"the loss became NaN or infinite (epoch {state.epoch}, step {number}); a learning rate "
+                f"below {settings.rate:g} may help"
             )
-        yield FitReport(progress.epoch, number, len(batches), total / number, None, progress.best, progress.best_epoch)
+        yield FitReport(state.epoch, number, len(batches), total / number, None, state.best, state.best_epoch)
 
 
-def _passes(task: Task, rng: np.random.Generator, least: int) -> list[Any]:
-    """The batches of an epoch: a pass, or as many as give so many steps."""
+def _epoch_batches(task: Task, rng: np.random.Generator, min_steps: int) -> list[Any]:
+    """The batches of an epoch: one pass, or as many as reach the minimum number of steps."""
     batches = list(task.batches(rng))
-    return batches + [batch for _ in range(-(-least // len(batches)) - 1) for batch in task.batches(rng)]
+    return batches + [batch for _ in range(-(-min_steps // len(batches)) - 1) for batch in task.batches(rng)]
 
 
 def _step(task: Task, batch: Any, optimizer: torch.optim.Optimizer, settings: FitSettings) -> float:  # noqa: ANN401
@@ -217,32 +215,32 @@ def _step(task: Task, batch: Any, optimizer: torch.optim.Optimizer, settings: Fi
     return loss.item()
 
 
-def _take(progress: FitState, score: DevScore | None, network: nn.Module) -> None:
-    """Note an epoch's score, and keep the weights if they are the best; without a score the last are.
+def _record(state: FitState, score: DevScore | None, network: nn.Module) -> None:
+    """Record an epoch's score, and keep its weights if they are the best; without a dev set the last are kept.
 
-    A score of 0 is no standstill: some tasks find nothing at all in their first epochs.
+    A score of 0 does not count as a plateau: some tasks find nothing at all in their first epochs.
     """
-    if score is not None and progress.best is not None and 0 < progress.best >= score.value:
+    if score is not None and state.best is not None and 0 < state.best >= score.value:
         return
-    progress.best, progress.best_epoch = (None if score is None else score.value), progress.epoch
-    progress.weights = {name: weight.detach().clone() for name, weight in network.state_dict().items()}
+    state.best, state.best_epoch = (None if score is None else score.value), state.epoch
+    state.weights = {name: weight.detach().clone() for name, weight in network.state_dict().items()}
 
 
-def _is_over(progress: FitState, settings: FitSettings) -> bool:
-    return progress.epoch >= settings.epochs or progress.epoch - progress.best_epoch >= settings.patience
+def _is_over(state: FitState, settings: FitSettings) -> bool:
+    return state.epoch >= settings.epochs or state.epoch - state.best_epoch >= settings.patience
 
 
-def _set_rates(optimizer: torch.optim.Optimizer, progress: FitState, settings: FitSettings) -> None:
-    """Lower the rate when the score has stood still; it does not rise again."""
-    idle = progress.epoch - 1 - progress.best_epoch
+def _set_rates(optimizer: torch.optim.Optimizer, state: FitState, settings: FitSettings) -> None:
+    """Decay the learning rates when the dev score is on a plateau; they never rise again."""
+    idle = state.epoch - 1 - state.best_epoch
     if idle and idle % settings.decay_after == 0:
-        progress.rate_factor *= settings.decay
+        state.rate_factor *= settings.decay
     for group, rate in zip(optimizer.param_groups, (settings.rate, settings.encoder_rate), strict=False):
-        group["lr"] = rate * progress.rate_factor
+        group["lr"] = rate * state.rate_factor
 
 
 def _unfreeze(layers: Sequence[Sequence[nn.Parameter]], epoch: int | None) -> None:
-    """Let the top layers learn, one more each epoch; all of them where no epoch is given."""
+    """Gradual unfreezing: train one more of the top layers each epoch; all of them without an epoch."""
     for below_top, layer in enumerate(reversed(layers)):
         for weight in layer:
             weight.requires_grad_(epoch is None or below_top < epoch - 1)
@@ -250,7 +248,7 @@ def _unfreeze(layers: Sequence[Sequence[nn.Parameter]], epoch: int | None) -> No
 
 @contextmanager
 def without_onednn_on_arm() -> Iterator[None]:
-    """On an ARM processor, keep oneDNN out: torch's LSTM and its gradient are 1.6 times as fast without it there."""
+    """Turn oneDNN off on ARM processors, where torch's LSTM and its gradient are 1.6 times as fast without it."""
     before = torch.backends.mkldnn.enabled
     if _ARM:
         torch.backends.mkldnn.enabled = False

@@ -56,6 +56,6 @@ class Classifier(ExampleModel[ClassifierSettings, LabelTarget, ClassScores]):
         data = ExampleSet(self.reader_, examples)
         return PooledSet(data) if self.settings_.kind == "linear" else data
 
-    def _prepare(self, train: ExampleSource) -> None:
+    def _measure_training_set(self, train: ExampleSource) -> None:
         if isinstance(self.network_, LinearNetwork) and isinstance(train, PooledSet):
             self.network_.measure(train.pooled)

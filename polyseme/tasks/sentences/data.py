@@ -1,4 +1,4 @@
-"""Examples of a task that says something of whole sentences: a sentence, or two, and the answer.
+"""Datasets of sentences or pairs of sentences with their answers.
 
 Inside, an example is a tuple of one or two sentences, so that both kinds of task are read the same way. A batch of B
 examples is `FeatureBatch` of all first sentences and then all second ones.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, as_word_lists
+from polyseme.tasks.features.reader import FeatureBatch, FeatureReader, SentenceVectors, as_word_lists
 
 Example = tuple[list[str], ...]
 
@@ -42,14 +42,14 @@ def _check_pair(pair: Any, number: int) -> Example:  # noqa: ANN401 - a list, a 
 
 @dataclass(frozen=True)
 class Examples:
-    """Examples, and as many answers."""
+    """A labelled set: examples, and as many answers."""
 
     examples: list[Example]
     answers: list[Any]
 
     @classmethod
     def of(cls, examples: Iterable[Example], answers: Iterable[Any], which: str) -> Examples:
-        """Check that there is an answer for each."""
+        """A labelled set, after checking that there is an answer for each example."""
         if isinstance(answers, str):
             raise InputError(f"the {which} set's answers should be a list, one for each example, not a bare string")
         things, given = list(examples), list(answers)
@@ -58,7 +58,7 @@ class Examples:
         return cls(things, given)
 
     def without_empty(self) -> Examples:
-        """Those whose sentences all have words."""
+        """The labelled set without examples that have an empty sentence."""
         filled = [pair for pair in zip(self.examples, self.answers, strict=True) if all(pair[0])]
         return Examples([example for example, _ in filled], [answer for _, answer in filled])
 
@@ -67,7 +67,7 @@ class Examples:
 
 
 class ExampleSet:
-    """Examples that are read many times, each distinct sentence kept once; by number."""
+    """A training dataset of examples by number; each distinct sentence is embedded once."""
 
     def __init__(self, reader: FeatureReader, examples: Sequence[Example]) -> None:
         distinct: dict[tuple[str, ...], int] = {}
@@ -80,18 +80,18 @@ class ExampleSet:
         return len(self.lengths)
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> FeatureBatch:
-        """Some of the examples: their first sentences, then their second ones."""
+        """The batch of these numbers: all first sentences, then all second ones."""
         return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
 
 
-def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[EmbeddedSentence]]) -> FeatureBatch:
-    """Some examples as one batch: their first sentences, then their second ones."""
+def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[SentenceVectors]]) -> FeatureBatch:
+    """Collate examples to one batch: all first sentences, then all second ones."""
     return reader.collate([item for place in zip(*examples, strict=True) for item in place])
 
 
 def stream_examples(
     reader: FeatureReader, examples: Iterable[Example], width: int
-) -> Iterator[tuple[EmbeddedSentence, ...]]:
-    """Examples with the vectors of their sentences, in order; memory is constant."""
+) -> Iterator[tuple[SentenceVectors, ...]]:
+    """Embed a stream of examples, in order and in constant memory."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)

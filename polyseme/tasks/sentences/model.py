@@ -1,4 +1,4 @@
-"""What models that say something of whole sentences share: fitting, predicting, comparing."""
+"""Base class of classifiers and pair models: fitting, prediction and evaluation of whole sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import EmbeddedSentence, answer_in_order
+from polyseme.tasks.features.reader import SentenceVectors, answer_in_order
 from polyseme.tasks.fitting.loop import DevScore, FitReport
 from polyseme.tasks.model import S, TaskModel
 from polyseme.tasks.sentences.data import (
@@ -25,11 +25,11 @@ from polyseme.tasks.sentences.targets import Target
 
 
 class TaskScores(Protocol):
-    """How good answers are."""
+    """Evaluation scores of any kind of target."""
 
     @property
     def main(self) -> DevScore:
-        """The one number."""
+        """The main score, which early stopping watches."""
         ...
 
 
@@ -49,11 +49,11 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
 
     @abstractmethod
     def _check(self, examples: Iterable[Any]) -> Iterator[Example]:
-        """Examples as people hand them in, made tuples of sentences."""
+        """Check examples as the user gives them, and make them tuples of word lists."""
 
     @abstractmethod
     def _target_kind(self, settings: S) -> type[T]:
-        """Whether labels or numbers are predicted."""
+        """The kind of target, labels or numbers, by the settings."""
 
     def fitting(
         self,
@@ -75,20 +75,20 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         self.target_ = target
         self._build()
         readable = [(self._readable(each.examples), each) for each in sets]
-        self._prepare(readable[0][0])
+        self._measure_training_set(readable[0][0])
         task = ExampleTask(self.network_, self.reader_, target, readable, self.fit_settings_)
         yield from self._run(task, [(each.examples, each.answers) for each in sets], checkpoint)
 
     def outputs(self, examples: Iterable[Any]) -> Iterator[np.ndarray]:
-        """The network's numbers for each example, in order, while examples come; memory is constant."""
+        """Stream the network's outputs for each example, in order and in constant memory."""
         return self._outputs(self._check(examples))
 
     def predict(self, examples: Iterable[Any]) -> list[Any]:
-        """The answer for each example; an empty sentence is given the commonest label, or the mean."""
+        """Predict a label or number for each example; an empty sentence gets the commonest label, or the mean."""
         return [answer for output in self.outputs(examples) for answer in self.target_.decode(output[None])]
 
     def evaluate(self, examples: Iterable[Any], answers: Iterable[Any]) -> R:
-        """Compare predictions with true answers."""
+        """Evaluate predictions against the true answers: all scores."""
         target = self.target_
         gold = self._set(examples, answers, type(target), "test")
         target.check(gold.answers, "test")
@@ -103,7 +103,7 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
     def _outputs(self, examples: Iterable[Example]) -> Iterator[np.ndarray]:
         network, reader = self.network_, self.reader_
 
-        def answer(some: list[tuple[EmbeddedSentence, ...]]) -> list[np.ndarray]:
+        def answer(some: list[tuple[SentenceVectors, ...]]) -> list[np.ndarray]:
             return list(outputs_of(network, collate_examples(reader, some)))
 
         return answer_in_order(stream_examples(reader, examples, self.width), _words, answer, self.target_.blank)
@@ -115,8 +115,8 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
     def _readable(self, examples: Sequence[Example]) -> ExampleSource:
         return ExampleSet(self.reader_, examples)
 
-    def _prepare(self, train: ExampleSource) -> None:
-        """What the network takes from the training set before it learns."""
+    def _measure_training_set(self, train: ExampleSource) -> None:
+        """Measure the training set before training, as for standardisation."""
 
     def _learned(self) -> dict[str, Any]:
         return dict(vars(self.target_))
@@ -125,6 +125,6 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         self.target_ = cast("T", self._target_kind(self.settings_).restore(learned))
 
 
-def _words(items: Sequence[EmbeddedSentence]) -> int:
-    """Words of an example; 0 where a sentence of it has none, for then there is nothing to say."""
+def _words(items: Sequence[SentenceVectors]) -> int:
+    """Number of words of an example; 0 where one of its sentences is empty."""
     return sum(len(item.words) for item in items) if all(item.words for item in items) else 0

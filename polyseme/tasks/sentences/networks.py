@@ -20,22 +20,22 @@ from polyseme.tasks.features.bilstm import BiLstmNetwork, BiLstmSettings, Where,
 from polyseme.tasks.features.mixing import Mixes, MixSettings
 from polyseme.tasks.features.pooling import AttentionPool, align, max_pool, mean_pool
 from polyseme.tasks.features.reader import WORD_BUDGET, FeatureBatch, FeatureReader
-from polyseme.tasks.fitting.settings import check_choice, check_range
+from polyseme.tasks.parameters import check_choice, check_range
 from polyseme.tasks.sentences.data import ExampleSet
 from polyseme.tasks.sentences.objective import ExampleNetwork
 
 
 @dataclass(frozen=True)
 class ClassifierSettings(BiLstmSettings):
-    """What a classifier is made of: a stack, and what comes after it.
+    """Architecture of a classifier: a BiLSTM, attention pooling, and a hidden layer; or logistic regression.
 
     Attributes:
-        kind: ``lstm`` is the stack, pooled by attention; ``linear`` is logistic regression on pooled vectors, which
-            fits in seconds and knows of a stack's settings only the mix.
-        cells: Of each direction of each LSTM layer.
-        layers: LSTM layers.
-        hidden: Of the layer before the labels, and of the attention.
-        heads: Of the attention: means of the words, each with weights of its own.
+        kind: ``lstm`` is the BiLSTM, pooled by attention; ``linear`` is logistic regression on pooled vectors, which
+            fits in seconds and uses only ``mix`` of the BiLSTM's settings.
+        cells: LSTM cells of each direction of each layer.
+        layers: Number of LSTM layers.
+        hidden: Size of the layer before the labels, and of the attention.
+        heads: Attention heads, each a weighted mean of the words.
     """
 
     kind: Literal["lstm", "linear"] = "lstm"
@@ -50,11 +50,13 @@ class ClassifierSettings(BiLstmSettings):
         check_range(self, "hidden", 1, 1 << 16)
         check_range(self, "heads", 1, 100)
         if self.kind == "linear" and self.fine_tune:
-            raise ConfigError("the linear kind pools vectors once, so encoders cannot learn with it; use kind lstm")
+            raise ConfigError(
+                "the linear kind pools vectors once, so encoders cannot be fine-tuned with it; use kind lstm"
+            )
 
 
 class AttentionNetwork(BiLstmNetwork, ExampleNetwork):
-    """`FeatureBatch` to scores of labels: what the stack gives, pooled by attention and by maximum."""
+    """Classifier network: a BiLSTM, pooled by attention and by maximum, to scores of labels."""
 
     def __init__(self, settings: ClassifierSettings, reader: FeatureReader, labels: int) -> None:
         super().__init__(settings, reader)
@@ -63,7 +65,7 @@ class AttentionNetwork(BiLstmNetwork, ExampleNetwork):
         self.output = nn.Linear(settings.hidden, labels)
 
     def forward(self, inputs: FeatureBatch) -> Tensor:
-        """The scores (B, K)."""
+        """The scores (B, K) of the labels."""
         words = self.read(inputs)
         pooled = torch.cat([self.attention(words, inputs.mask), max_pool(words, inputs.mask)], dim=1)
         return self.output(self.dropout(torch.relu(self.hidden(pooled))))
@@ -71,29 +73,29 @@ class AttentionNetwork(BiLstmNetwork, ExampleNetwork):
 
 @dataclass(frozen=True)
 class Pooled:
-    """Sentences as the linear kind reads them: mean and maximum over their words stand where words would."""
+    """Pooled sentences, as logistic regression reads them: mean and maximum over the words."""
 
     layers: tuple[Tensor, ...]  # (B, L, 2, D) of each encoder
     words: Tensor | None  # (B, 2, D) static vectors
 
     def to(self, device: torch.device | str) -> Pooled:
-        """The same on another device."""
+        """The pooled sentences on another device."""
         words = None if self.words is None else self.words.to(device)
         return Pooled(tuple(layers.to(device) for layers in self.layers), words)
 
     def take(self, rows: Tensor) -> Pooled:
-        """Some of the sentences."""
+        """The pooled sentences of these rows."""
         return Pooled(tuple(layers[rows] for layers in self.layers), None if self.words is None else self.words[rows])
 
 
 def pool_words(inputs: FeatureBatch) -> Pooled:
-    """Mean and maximum over the words, of every layer by itself."""
+    """Mean and maximum pooling over the words, for every layer by itself."""
     layers = tuple(torch.stack([_pooled(each, inputs.mask) for each in part.unbind(1)], 1) for part in inputs.layers)
     return Pooled(layers, None if inputs.words is None else _pooled(inputs.words, inputs.mask))
 
 
 class PooledSet:
-    """A set whose sentences are pooled once, when it is made."""
+    """A dataset whose sentences are pooled once, when it is made."""
 
     def __init__(self, data: ExampleSet) -> None:
         self.lengths = data.lengths
@@ -108,14 +110,14 @@ class PooledSet:
         return len(self.lengths)
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> Pooled:
-        """Some of the sentences."""
+        """The pooled sentences of these numbers."""
         return self.pooled.take(torch.as_tensor(np.asarray(numbers)))
 
 
 class LinearNetwork(ExampleNetwork):
-    """`FeatureBatch`, or what was pooled of them, to scores of labels, by logistic regression on a mix of the layers.
+    """Logistic regression on a mix of pooled layers, standardised as the training set was.
 
-    Vectors are brought to mean 0 and variance 1 in every dimension, as they were in training.
+    Every dimension has mean 0 and variance 1 over the training set.
     """
 
     def __init__(self, settings: ClassifierSettings, reader: FeatureReader, labels: int) -> None:
@@ -132,7 +134,7 @@ class LinearNetwork(ExampleNetwork):
         nn.init.zeros_(self.output.bias)
 
     def forward(self, inputs: FeatureBatch | Pooled) -> Tensor:
-        """The scores (B, K)."""
+        """The scores (B, K) of the labels."""
         pooled = inputs if isinstance(inputs, Pooled) else pool_words(inputs)
         parts: list[Tensor] = []
         if self.mixes:
@@ -144,33 +146,34 @@ class LinearNetwork(ExampleNetwork):
         return self.output(torch.cat(parts, dim=2).flatten(1))
 
     def measure(self, pooled: Pooled) -> None:
-        """Take mean and variance from a training set."""
+        """Take the mean and variance for standardisation from a training set."""
         for scale, part in zip(self.scales, pooled.layers, strict=True):
             scale.measure(part)  # pyright: ignore[reportCallIssue]
         if self.word_scale and pooled.words is not None:
             self.word_scale.measure(pooled.words)
 
     def penalty(self) -> Tensor | float:
-        """What uneven mixes cost."""
+        """The L2 penalty on the mixing weights."""
         return self.mixes.penalty() if self.mixes else 0.0
 
     def fitted_mixes(self) -> dict[str, list[Mix]]:
-        """What was learned of the layers."""
+        """The learned layer weights of each encoder."""
         return {"pooled": self.mixes.fitted()} if self.mixes else {}
 
 
 @dataclass(frozen=True)
 class PairsSettings(BiLstmSettings):
-    """What a model of pairs is made of: a stack that reads both sentences, and what comes after it.
+    """Architecture of a pair model: a BiLSTM over both sentences, and ESIM's comparison layers.
 
     Attributes:
         answer: ``label`` for entailment or paraphrase, ``number`` for relatedness.
-        where: Where the contextual vectors enter; sentences are aligned by what comes out, so they belong there too.
-        cells: Of each direction of each LSTM layer, the one that reads what was compared among them.
-        layers: LSTM layers before the comparison.
-        dropout: On word vectors and spellings, on what every LSTM layer gives, and between the layers after them.
-        mix: What is made of the encoders' layers.
-        hidden: Of what is compared, and of the layer before the answer.
+        where: Where the contextual vectors enter; sentences are aligned by the output vectors, so they belong there
+            too.
+        cells: LSTM cells of each direction of each layer, the composition layer included.
+        layers: Number of LSTM layers before the comparison.
+        dropout: On word vectors and spelling features, on the output of every LSTM layer, and between later layers.
+        mix: How the encoders' layers are mixed.
+        hidden: Size of the comparison, and of the layer before the answer.
     """
 
     answer: Literal["label", "number"] = "label"
@@ -188,7 +191,7 @@ class PairsSettings(BiLstmSettings):
 
 
 class PairsNetwork(BiLstmNetwork, ExampleNetwork):
-    """`FeatureBatch` of all first sentences and then all second ones to numbers of the answer."""
+    """ESIM network for pairs: all first sentences and then all second ones to the outputs of the answer."""
 
     def __init__(self, settings: PairsSettings, reader: FeatureReader, answer: int) -> None:
         super().__init__(settings, reader)
@@ -198,7 +201,7 @@ class PairsNetwork(BiLstmNetwork, ExampleNetwork):
         self.output = nn.Linear(settings.hidden, answer)
 
     def forward(self, inputs: FeatureBatch) -> Tensor:
-        """The numbers (B, K)."""
+        """The outputs (B, K): scores of labels, or one number."""
         words = self.read(inputs)
         one, other = words.chunk(2)
         aligned = torch.cat(align(one, other, inputs.mask.chunk(2)))  # pyright: ignore[reportArgumentType]
@@ -210,7 +213,7 @@ class PairsNetwork(BiLstmNetwork, ExampleNetwork):
 
 
 class _Standard(nn.Module):
-    """Numbers less their mean, in units of their deviation."""
+    """Standardisation: subtracts the mean, divides by the standard deviation."""
 
     mean: Tensor
     deviation: Tensor

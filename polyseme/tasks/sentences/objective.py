@@ -1,4 +1,4 @@
-"""A task over whole sentences as the loop sees it."""
+"""The training objective of classifiers and pair models, and batched prediction."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from polyseme.tasks.sentences.targets import Target
 
 
 class ExampleNetwork(TaskNetwork):
-    """A network that gives numbers (B, K) for a batch of B examples."""
+    """Base of networks that give outputs (B, K) for a batch of B examples."""
 
     def penalty(self) -> Tensor | float:
-        """What the loss has to bear besides wrong answers."""
+        """The regularisation penalty of the loss."""
         return 0.0
 
 
 class ExampleSource(Protocol):
-    """Examples by number, as the network reads them."""
+    """A dataset of examples by number, as the network reads them."""
 
     lengths: np.ndarray
 
     def __len__(self) -> int: ...
 
     def batch(self, numbers: Sequence[int] | np.ndarray) -> Any:  # noqa: ANN401 - what the network reads
-        """Some of them."""
+        """The batch of the examples of these numbers."""
         ...
 
 
 class ExampleTask:
-    """A training set, a dev set and a network, as the loop wants them.
+    """The training task of classifiers and pair models: a network, a training set, a dev set.
 
     Args:
-        network: Gives numbers (B, K).
-        reader: What the sets were made with.
-        target: What the numbers mean.
-        sets: Training and dev, each as it is read and with its answers.
-        settings: Of the fit.
+        network: Gives outputs (B, K).
+        reader: The reader that the sets were made with.
+        target: What the outputs mean.
+        sets: The training and dev set, each as a dataset and with its answers.
+        settings: The training settings.
     """
 
     def __init__(
@@ -64,19 +64,19 @@ class ExampleTask:
 
     @property
     def network(self) -> ExampleNetwork:
-        """Of the task."""
+        """The network that is trained."""
         return self._network
 
     def encoder_layers(self) -> list[list[nn.Parameter]]:
-        """The weights of encoders that learn, by layer from the bottom up."""
+        """Weights of fine-tuned encoders, by layer from the bottom up."""
         return self._layers
 
     def batches(self, rng: np.random.Generator) -> list[np.ndarray]:
-        """Numbers of examples of like length."""
+        """Batches of numbers of examples of similar length."""
         return length_batches(self.train_set.lengths, self.settings.batch_size, rng)
 
     def loss(self, batch: np.ndarray) -> Tensor:
-        """How wrong the network is, and what uneven mixes cost."""
+        """The training loss, with the penalty on mixing weights."""
         device = next(self._network.parameters()).device
         outputs = self._network(self.train_set.batch(batch).to(device))
         return self.target.loss(outputs, self._truth[batch].to(device)) + self._network.penalty()
@@ -91,7 +91,7 @@ class ExampleTask:
 
 
 def outputs_of_all(network: ExampleNetwork, data: ExampleSource) -> np.ndarray:
-    """The network's numbers (examples, K) for a whole set, in order."""
+    """The network's outputs (examples, K) for a whole dataset, in order."""
     found: dict[int, np.ndarray] = {}
     for numbers in batches(data.lengths.tolist(), WORD_BUDGET):
         found.update(zip(numbers, outputs_of(network, data.batch(numbers)), strict=True))
@@ -100,6 +100,6 @@ def outputs_of_all(network: ExampleNetwork, data: ExampleSource) -> np.ndarray:
 
 @torch.inference_mode()
 def outputs_of(network: ExampleNetwork, inputs: Any) -> np.ndarray:  # noqa: ANN401 - what the network reads
-    """The network's numbers (B, K) for a batch."""
+    """The network's outputs (B, K) for a batch."""
     network.eval()
     return network(inputs.to(next(network.parameters()).device)).float().cpu().numpy()

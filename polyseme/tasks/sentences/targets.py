@@ -1,9 +1,9 @@
-"""What is to be said of a sentence or a pair: one of some labels, or a number.
+"""Targets of sentence tasks: classification into labels, or regression to a number.
 
-A target turns answers into what a network learns from, what a network gives into answers, and compares answers. Of
-what says nothing, an empty sentence, it has something to say too: ``blank`` stands for the network's numbers then.
+A target encodes answers for training, decodes the network's outputs to answers, and scores them. For an empty sentence
+``blank`` stands in for the network's outputs.
 
-Shapes: B examples, K numbers that the network gives for each.
+Shapes: B examples, K outputs of the network for each.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_LABELS = 1000  # more labels than any set has are another column
 
 @dataclass(frozen=True)
 class LabelTarget:
-    """One of some labels.
+    """Classification target: one of the labels of the training set.
 
     Attributes:
         names: The labels, in order of their numbers.
-        shares: Of each in training. What says nothing, an empty sentence, is given these as probabilities.
+        shares: Relative frequency of each in training; an empty sentence gets these as probabilities.
     """
 
     names: tuple[str, ...]
@@ -48,7 +48,7 @@ class LabelTarget:
 
     @classmethod
     def learn(cls, labels: Sequence[str]) -> LabelTarget:
-        """The labels of a training set."""
+        """Learn the labels of a training set and their frequencies."""
         kinds = Counter(labels)
         if not kinds:
             raise InputError("the training set is empty: there is nothing with words and a label in it")
@@ -65,7 +65,7 @@ class LabelTarget:
 
     @classmethod
     def restore(cls, learned: Any) -> LabelTarget:  # noqa: ANN401 - whatever a file says
-        """What `vars` gave, out of a file."""
+        """Restore the labels from config.json."""
         names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
         if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
             raise FormatError(f"config.json should say the labels and their shares, not {learned!r:.60}")
@@ -73,34 +73,34 @@ class LabelTarget:
 
     @property
     def size(self) -> int:
-        """A number for each label."""
+        """Outputs of the network: one for each label."""
         return len(self.names)
 
     @property
     def blank(self) -> np.ndarray:
-        """The logarithms of the shares."""
+        """Outputs for an empty sentence: log frequencies of the labels."""
         return np.log(np.array(self.shares, dtype=np.float32))
 
     def encode(self, answers: Sequence[str]) -> Tensor:
-        """Numbers of labels, all of which training had."""
+        """The numbers of labels, all of which occurred in training."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return torch.tensor([numbers[answer] for answer in answers])
 
     def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """The mean negative log-probability."""
+        """Cross-entropy of the true labels."""
         return F.cross_entropy(outputs, truth)
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
-        """Of each label (B, K)."""
-        shares = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
-        return shares / shares.sum(axis=-1, keepdims=True)
+        """The softmax probability of each label (B, K)."""
+        powers = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+        return powers / powers.sum(axis=-1, keepdims=True)
 
     def decode(self, outputs: np.ndarray) -> list[str]:
-        """The likeliest label of each."""
+        """The most probable label of each example."""
         return [self.names[number] for number in outputs.argmax(axis=-1)]
 
     def check(self, answers: Sequence[str], which: str) -> None:
-        """Refuse a set that has none of the labels."""
+        """Refuse a set that has none of the known labels."""
         if answers and not set(answers) & set(self.names):
             raise InputError(
                 f"the {which} set has none of the labels that were learned ({', '.join(self.names[:5])}, ...), "
@@ -108,19 +108,19 @@ class LabelTarget:
             )
 
     def compare(self, gold: Sequence[str], predicted: Sequence[str]) -> ClassScores:
-        """Accuracy and F1; labels that training never showed count as wrong."""
+        """Accuracy and F1; labels that did not occur in training count as wrong."""
         return score_classes(gold, predicted, self.names)
 
 
 @dataclass(frozen=True)
 class NumberTarget:
-    """A number, as relatedness from 1 to 5. What says nothing is given the mean.
+    """Regression target: a number, as relatedness from 1 to 5; an empty sentence gets the mean.
 
     Attributes:
-        mean: Of the numbers in training.
-        deviation: Of the numbers in training; the network learns numbers less the mean in units of it.
-        least: Of them; nothing below it is predicted.
-        most: Of them; nothing above it is predicted.
+        mean: Mean of the training numbers.
+        deviation: Standard deviation of the training numbers; the network learns standardised numbers.
+        least: Minimum of the training numbers; nothing below it is predicted.
+        most: Maximum of the training numbers; nothing above it is predicted.
     """
 
     mean: float
@@ -132,7 +132,7 @@ class NumberTarget:
 
     @classmethod
     def read(cls, answers: Iterable[Any], which: str) -> list[float]:
-        """The numbers of a set; each must be one."""
+        """The answers of a set as finite numbers."""
         numbers: list[float] = []
         for number, answer in enumerate(answers):
             try:
@@ -145,7 +145,7 @@ class NumberTarget:
 
     @classmethod
     def learn(cls, numbers: Sequence[float]) -> NumberTarget:
-        """The numbers of a training set."""
+        """Learn mean, deviation and range of the training numbers."""
         if not numbers:
             raise InputError("the training set is empty: there is nothing with words and a number in it")
         least, most = min(numbers), max(numbers)
@@ -155,7 +155,7 @@ class NumberTarget:
 
     @classmethod
     def restore(cls, learned: Any) -> NumberTarget:  # noqa: ANN401 - whatever a file says
-        """What `vars` gave, out of a file."""
+        """Restore the scale from config.json."""
         try:
             return cls(*(float(learned[name]) for name in ("mean", "deviation", "least", "most")))
         except (TypeError, KeyError, ValueError) as error:
@@ -163,26 +163,26 @@ class NumberTarget:
 
     @property
     def blank(self) -> np.ndarray:
-        """The mean."""
+        """Output for an empty sentence: the mean of training."""
         return np.zeros(1, dtype=np.float32)
 
     def encode(self, answers: Sequence[float]) -> Tensor:
-        """Numbers as the network learns them."""
+        """Standardised numbers, as the network learns them."""
         return ((torch.tensor(answers, dtype=torch.float64) - self.mean) / self.deviation).float()
 
     def loss(self, outputs: Tensor, truth: Tensor) -> Tensor:
-        """The mean squared error."""
+        """Mean squared error of standardised numbers."""
         return F.mse_loss(outputs.squeeze(1), truth)
 
     def decode(self, outputs: np.ndarray) -> list[float]:
-        """Numbers, none beyond those of training."""
+        """Predicted numbers, clipped to the range of training."""
         return np.clip(outputs[..., 0] * self.deviation + self.mean, self.least, self.most).astype(float).tolist()
 
     def check(self, answers: Sequence[float], which: str) -> None:
-        """Any number may come."""
+        """Accept any numbers: there is nothing to refuse."""
 
     def compare(self, gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:
-        """Correlations and error."""
+        """Pearson and Spearman correlation, and squared error."""
         return score_numbers(gold, predicted)
 
 

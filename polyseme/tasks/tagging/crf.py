@@ -1,4 +1,4 @@
-"""A linear-chain conditional random field: the labels of a sentence, judged as a whole.
+"""A linear-chain conditional random field (CRF) over the labels of a sentence.
 
 Shapes: B sentences, T words of the longest, K labels. Every sentence has at least one word, and its words come first
 in its row of the mask.
@@ -38,7 +38,7 @@ class Crf(nn.Module):
         return self.log_partition(emissions, mask) - self.score(emissions, labels, mask)
 
     def score(self, emissions: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """The score (B,) of labels (B, T); those beyond a sentence's end may be any that exist."""
+        """The unnormalised score (B,) of labels (B, T); those beyond a sentence's end may be any that exist."""
         start, between, end = self._scores()
         words = emissions.gather(2, labels.unsqueeze(2)).squeeze(2)
         pairs = between[labels[:, :-1], labels[:, 1:]]
@@ -46,7 +46,7 @@ class Crf(nn.Module):
         return start[labels[:, 0]] + (words * mask).sum(dim=1) + (pairs * mask[:, 1:]).sum(dim=1) + end[last]
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """The logarithm (B,) of the sum over all allowed sequences of the exponentials of their scores."""
+        """The log partition function (B,), over all allowed sequences (forward algorithm)."""
         start, between, end = self._scores()
         _, steps, count = emissions.shape
         first = start + emissions[:, 0]
@@ -55,15 +55,15 @@ class Crf(nn.Module):
         return torch.logsumexp(first.unsqueeze(2) + _forward_by_halving(between, emissions, mask) + end, dim=(1, 2))
 
     def marginals(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """The probability (B, T, K) of each label of each word, over all allowed sequences."""
+        """The marginal probability (B, T, K) of each label of each word, over all allowed sequences."""
         with torch.enable_grad():
             scores = emissions.detach().requires_grad_()
-            (shares,) = torch.autograd.grad(self.log_partition(scores, mask).sum(), scores)
-        return shares
+            (probabilities,) = torch.autograd.grad(self.log_partition(scores, mask).sum(), scores)
+        return probabilities
 
     @torch.no_grad()
     def decode(self, emissions: Tensor, mask: Tensor) -> list[list[int]]:
-        """The best allowed sequence of each sentence (Viterbi)."""
+        """The best allowed label sequence of each sentence (Viterbi)."""
         start, between, end = self._scores()
         best, came_from = start + emissions[:, 0], []
         nothing = torch.arange(len(start), device=emissions.device).expand_as(best)
@@ -87,7 +87,7 @@ class Crf(nn.Module):
 
 
 def _forward_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
-    """From the first words' scores (B, K) to those (B, K) of all ways to each label of the last words."""
+    """Forward algorithm word by word: log sums (B, K) of all paths to each label of the last words."""
     steps = zip(emissions.unbind(1), mask.unsqueeze(2).unbind(1), strict=True)  # a slice a word would be quadratic
     for scores, present in islice(steps, 1, None):
         further = torch.logsumexp(total.unsqueeze(2) + between, dim=1) + scores
@@ -96,14 +96,14 @@ def _forward_by_word(total: Tensor, between: Tensor, emissions: Tensor, mask: Te
 
 
 def _forward_by_halving(between: Tensor, emissions: Tensor, mask: Tensor) -> Tensor:
-    """The scores (B, K, K) of all ways from each label of the first words to each of the last.
+    """Forward algorithm by halving: log sums (B, K, K) of all paths from each first label to each last.
 
-    Neighbours are joined, then pairs of neighbours, and so on: more work, but few steps, which a GPU likes better.
+    Neighbours are joined, then pairs of neighbours, and so on: more work in fewer steps, which is faster on a GPU.
     """
     idle = torch.full_like(between, FORBIDDEN).fill_diagonal_(0.0)  # beyond the end a label stays what it is
-    ways = torch.where(mask[:, 1:, None, None], between + emissions[:, 1:, None, :], idle)
-    while ways.shape[1] > 1:
-        if ways.shape[1] % 2:
-            ways = torch.cat([ways, idle.expand(len(ways), 1, -1, -1)], dim=1)
-        ways = torch.logsumexp(ways[:, ::2].unsqueeze(4) + ways[:, 1::2].unsqueeze(2), dim=3)
-    return ways[:, 0]
+    paths = torch.where(mask[:, 1:, None, None], between + emissions[:, 1:, None, :], idle)
+    while paths.shape[1] > 1:
+        if paths.shape[1] % 2:
+            paths = torch.cat([paths, idle.expand(len(paths), 1, -1, -1)], dim=1)
+        paths = torch.logsumexp(paths[:, ::2].unsqueeze(4) + paths[:, 1::2].unsqueeze(2), dim=3)
+    return paths[:, 0]

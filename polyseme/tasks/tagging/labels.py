@@ -1,4 +1,4 @@
-"""The labels that a tagger knows, and labelled sentences as people hand them in."""
+"""Label sets of taggers, and labelled sentences as the user gives them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_LABELS = 1000  # more kinds than any tag set has are another column
 
 @dataclass(frozen=True)
 class LabelledSentences:
-    """Words, and as many labels for each sentence."""
+    """Labelled sentences: word lists, and a label for each word."""
 
     sentences: list[list[str]]
     labels: list[list[str]]
@@ -49,7 +49,7 @@ class LabelledSentences:
         return cls(words, [[NO_LABEL if label is None else str(label) for label in row] for row in given])
 
     def without_empty(self) -> LabelledSentences:
-        """The sentences that have words."""
+        """The labelled sentences without empty ones."""
         filled = [pair for pair in zip(self.sentences, self.labels, strict=True) if pair[0]]
         return LabelledSentences([words for words, _ in filled], [labels for _, labels in filled])
 
@@ -59,11 +59,11 @@ class LabelledSentences:
 
 @dataclass(frozen=True)
 class LabelSet:
-    """The labels of a task, numbered; entities are in BIOES inside, and in the training's scheme outside.
+    """The numbered labels of a tagger; entities are BIOES inside, and in the training's scheme outside.
 
     Attributes:
-        scheme: Of the labels outside.
-        names: Of the labels inside, in order of their numbers.
+        scheme: The scheme of the labels outside.
+        names: The labels inside, in order of their numbers.
     """
 
     scheme: Scheme
@@ -71,7 +71,7 @@ class LabelSet:
 
     @classmethod
     def learn(cls, labels: Sequence[Sequence[str]]) -> LabelSet:
-        """The labels of a training set."""
+        """Learn the labels and their scheme from a training set."""
         kinds = Counter(label for row in labels for label in row)
         if not kinds:
             raise InputError("the training set is empty: no word in it has a label")
@@ -92,7 +92,7 @@ class LabelSet:
 
     @property
     def constraints(self) -> Constraints:
-        """What sequences of these labels must obey."""
+        """The transitions between these labels that the scheme allows."""
         return constraints(self.names, self.scheme)
 
     @property
@@ -101,17 +101,17 @@ class LabelSet:
         return self.scheme != "plain"
 
     def encode(self, labels: Sequence[str]) -> list[int]:
-        """The numbers of a sentence's labels, all of which training had."""
+        """The numbers of a sentence's labels, all of which occurred in training."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return [numbers[label] for label in (convert(labels, "BIOES") if self.has_entities else labels)]
 
     def decode(self, numbers: Sequence[int]) -> list[str]:
-        """A sentence's labels, in the scheme that training had."""
+        """A sentence's labels from numbers, in the scheme of the training set."""
         inside = [self.names[number] for number in numbers]
         return convert(inside, self.scheme) if self.has_entities else inside
 
     def check(self, data: LabelledSentences, which: str) -> Counter[str]:
-        """Refuse labels of another kind; labels or types of entities that training never showed are counted."""
+        """Refuse labels of another kind; count labels or entity types that did not occur in training."""
         given = Counter(label for row in data.labels for label in row)
         if self.has_entities:
             strange = next((label for label in given if not is_entity_label(label)), None)

@@ -1,12 +1,12 @@
-"""Entities as labels of words, and back.
+"""Labelling schemes of entities: IOB1, IOB2 and BIOES, detection, conversion and constraints.
 
 - *IOB1* (CoNLL-2003 as published): ``I-X`` inside an entity; ``B-X`` only where one entity follows another of its type.
 - *IOB2*: every entity begins with ``B-X``.
 - *BIOES*: an entity's last word is ``E-X``, and an entity of one word is ``S-X``. It is the scheme inside our models.
 - *plain*: labels that are no entities, as parts of speech.
 
-Files are not always what they promise, so labels are read as conlleval and seqeval read them: whatever cannot go on
-with the entity before it begins another.
+Files are not always what they promise, so labels are read as conlleval and seqeval read them: whatever cannot
+continue the entity before it starts another.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Constraints(NamedTuple):
 
 
 def detect(sentences: Iterable[Sequence[str]]) -> Scheme:
-    """The scheme of some labelled sentences."""
+    """Detect the labelling scheme of some sentences."""
     marks: set[str] = set()
     opened_by_inside = opened_by_begin = False
     for labels in sentences:
@@ -68,18 +68,18 @@ def read_spans(labels: Sequence[str]) -> list[Span]:
     found: list[Span] = []
     begin, before = None, OUTSIDE
     for place, label in enumerate((*labels, OUTSIDE)):
-        goes_on = label[0] in "IE" and before[0] in "BI" and label[1:] == before[1:]
-        if begin is not None and not goes_on:
+        continues = label[0] in "IE" and before[0] in "BI" and label[1:] == before[1:]
+        if begin is not None and not continues:
             found.append(Span(begin, place, before[2:]))
             begin = None
-        if label != OUTSIDE and not goes_on:
+        if label != OUTSIDE and not continues:
             begin = place
         before = label
     return found
 
 
 def write_spans(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]:
-    """Labels for a sentence of so many words; the entities are in order and do not overlap."""
+    """Entities to labels for a sentence of ``length`` words; entities are in order and do not overlap."""
     labels = [OUTSIDE] * length
     before = Span(0, 0, "")
     for span in spans:
@@ -94,19 +94,19 @@ def write_spans(spans: Iterable[Span], length: int, scheme: Scheme) -> list[str]
 
 
 def convert(labels: Sequence[str], scheme: Scheme) -> list[str]:
-    """The same entities in another scheme."""
+    """Convert the labels of a sentence to another scheme."""
     return write_spans(read_spans(labels), len(labels), scheme)
 
 
 def inside_labels(types: Iterable[str]) -> Iterator[str]:
-    """All labels of BIOES for some types of entities."""
+    """All BIOES labels for some types of entities."""
     yield OUTSIDE
     for kind in sorted(types):
         yield from (f"{mark}-{kind}" for mark in "BIES")
 
 
 def constraints(labels: Sequence[str], scheme: Scheme) -> Constraints:
-    """What a sequence of labels must obey: in BIOES an entity is finished before the next thing; plain is free."""
+    """Allowed transitions between labels: BIOES finishes an entity before the next label; plain allows all."""
     count = len(labels)
     if scheme == "plain":
         return Constraints(np.ones(count, bool), np.ones((count, count), bool), np.ones(count, bool))

@@ -1,4 +1,4 @@
-"""What a worker process finds in a chunk of text, for `polyseme.training.doctor.statistics`. Imports no torch."""
+"""Statistics of one text chunk, computed in a worker process; imports no torch, so that it starts quickly."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import numpy as np
 from polyseme.text.corpus import split_lines
 from polyseme.training.shards.sources import TextChunk
 
-SPELLING_LIMIT = 48  # bytes of a word that a model reads, as published; begin and end come on top
-LONG_SENTENCE = 400  # words; training cuts longer ones
+SPELLING_LIMIT = 48  # bytes of a word that published models read, besides the begin and end marks
+LONG_SENTENCE = 400  # words; training splits longer ones
 NO_LETTERS = "no letters"
 MIXED = "look-alike scripts mixed"
 
 _SCRIPTS = {"CJK": "Han", "IDEOGRAPHIC": "Han", "FULLWIDTH": "Latin", "HALFWIDTH": "Katakana"}
 _NO_SCRIPT = ("MASCULINE", "FEMININE", "MICRO", "MODIFIER", "KATAKANA-HIRAGANA")  # ª º µ ʰ ー
-_ALIKE = {"Latin", "Cyrillic", "Greek"}  # whose letters are mistaken for each other
+_ALIKE = {"Latin", "Cyrillic", "Greek"}  # whose letters look alike
 
-# What a line may look like, by name. Only a sign of trouble: an honest line may match now and then.
-_LOOKS = {
+# Signs of trouble in a line, by name; a normal line may match now and then.
+_SIGNS = {
     "markup": re.compile(r"</?[A-Za-z][^<>]{0,200}>|&(?:[a-z]{2,8}|#\d{2,6});|\{\{|\[\["),
     "tables": re.compile(r"(?:[^\t]*\t){3}|(?:[^|]*\|){3}"),
     "carriage_returns": re.compile(r"\r"),
@@ -39,13 +39,13 @@ _ANCHORED = {"tables"}
 
 
 class ChunkStatistics(NamedTuple):
-    """A chunk of text in figures.
+    """Statistics of one text chunk.
 
     Attributes:
         words: The distinct words, joined by newlines.
-        counts: How often each occurs.
+        counts: Frequency of each word.
         lines: A 64-bit hash of each line.
-        amounts: Everything that is only added up, by name.
+        amounts: Plain sums, by name.
         scripts: Running words by script.
         longest: Words of the longest sentence.
     """
@@ -59,9 +59,9 @@ class ChunkStatistics(NamedTuple):
 
 
 def examine_chunk(chunk: TextChunk, tokenized: bool) -> ChunkStatistics:
-    """Look at a chunk of text."""
+    """Compute the statistics of one text chunk."""
     words: Counter[str] = Counter()
-    amounts: Counter[str] = Counter(bytes=chunk.size, documents=sum(chunk.begins))
+    amounts: Counter[str] = Counter(bytes=chunk.size, documents=sum(chunk.starts))
     hashes: list[bytes] = []
     longest = 0
     for text in chunk.texts:
@@ -75,7 +75,7 @@ def examine_chunk(chunk: TextChunk, tokenized: bool) -> ChunkStatistics:
         amounts["long_sentences"] += sum(length > LONG_SENTENCE for length in lengths)
         amounts["characters"] += len(text) + 1
         amounts["lines"] += len(lines)
-        amounts.update(look_at(lines))
+        amounts.update(count_signs(lines))
         hashes += [hashlib.blake2b(line.encode(), digest_size=8).digest() for line in lines]
     counts = np.fromiter(words.values(), np.int64, len(words))
     amounts["words"] += int(counts.sum())
@@ -84,18 +84,18 @@ def examine_chunk(chunk: TextChunk, tokenized: bool) -> ChunkStatistics:
     return ChunkStatistics("\n".join(words), counts, line_hashes, amounts, count_scripts(words.items()), longest)
 
 
-def look_at(lines: Iterable[str]) -> Counter[str]:
-    """How many lines look like trouble, by kind."""
+def count_signs(lines: Iterable[str]) -> Counter[str]:
+    """Count lines with signs of trouble, by kind."""
     found: Counter[str] = Counter()
     for line in lines:
-        for name, pattern in _LOOKS.items():
+        for name, pattern in _SIGNS.items():
             if pattern.match(line) if name in _ANCHORED else pattern.search(line):
                 found[name] += 1
     return found
 
 
 def count_scripts(words: Iterable[tuple[str, int]]) -> Counter[str]:
-    """Running words by script."""
+    """Count running words by script."""
     scripts: Counter[str] = Counter()
     for word, count in words:
         scripts[script_of(word)] += count
@@ -114,13 +114,13 @@ def script_of(word: str) -> str:
 
 @cache
 def _script(letter: str) -> str:
-    """By the first word of its Unicode name, which is the script's for nearly all letters."""
+    """Script of a letter, by the first word of its Unicode name."""
     name = unicodedata.name(letter, "").split(" ")[0]
     return "" if name in _NO_SCRIPT else _SCRIPTS.get(name, name.capitalize())
 
 
 def is_cropped(word: str, by_bytes: bool) -> bool:
-    """Whether a word is longer than a model reads, in bytes or in characters."""
+    """Whether a word is longer than a model reads, counted in bytes or in characters."""
     if len(word) > SPELLING_LIMIT:
         return True
     return by_bytes and len(word) * 4 > SPELLING_LIMIT and len(word.encode()) > SPELLING_LIMIT

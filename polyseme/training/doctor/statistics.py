@@ -1,4 +1,4 @@
-"""A look at text before it is trained on: what it is, what is wrong with it, and which settings would suit it."""
+"""Statistics of a text before training: size, scripts, vocabulary coverage, duplicates, signs of trouble."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from polyseme.training.doctor.examine import ChunkStatistics, examine_chunk, is_
 from polyseme.training.shards.sources import HeldOutRule, TextSources, cut_units, gather_chunks, read_lines
 from polyseme.training.shards.writer import WordCounts
 
-SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 800)  # of vocabularies, in thousands of words
+SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 800)  # of vocabularies, in thousands
 MAX_TYPES = 4_000_000
 MAX_LINES = 4_000_000  # hashes of lines in memory
 
 
 @dataclass(frozen=True)
 class TextStatistics:
-    """What a text is.
+    """Statistics of a text before training, as `examine` computes them.
 
     Attributes:
-        tokenized: Whether it was read as a sentence a line.
-        documents: Stretches between blank lines.
+        tokenized: Whether it was read as one sentence per line.
+        documents: Number of documents, which blank lines separate.
         lines: Lines that are not blank.
         sentences: Sentences.
         words: Running words.
         types: Distinct words; beyond `MAX_TYPES` the rarest are not counted.
-        types_once: Those that occur once.
-        characters: Characters, line ends among them.
+        types_once: Distinct words that occur once.
+        characters: Characters, including line ends.
         bytes: Bytes in UTF-8.
-        scripts: Running words by script, the commonest first.
-        coverage: Share of running words that are among so many of the commonest.
-        frequent: Words that occur at least so often, for 2, 3, 5 and 10 times.
+        scripts: Running words by script, most frequent first.
+        coverage: Vocabulary size to the fraction of running words that it covers.
+        frequent: Number of words that occur at least 2, 3, 5 and 10 times.
         cropped: Running words longer than a model reads, counted by bytes.
-        cropped_types: Distinct ones.
+        cropped_types: Distinct words longer than a model reads.
         cropped_by_characters: Running words that would still be too long if characters were counted.
-        duplicate_lines: Share of lines that are copies of an earlier one.
+        duplicate_lines: Fraction of lines that are copies of an earlier one.
         duplicates_estimated: Whether that is an estimate, from a sample of all distinct lines.
-        longest_sentence: Its words.
-        long_sentences: Sentences that training would cut.
+        longest_sentence: Words of the longest sentence.
+        long_sentences: Sentences that training would split.
         signs: Lines that look like trouble, by kind.
     """
 
@@ -71,15 +71,15 @@ class TextStatistics:
 
 
 def examine(paths: Paths, tokenized: bool = False, workers: int | None = None) -> TextStatistics:
-    """Read text once, in bounded memory, on all cores."""
-    inputs = TextSources(tuple(expand(paths)))
-    chunks = gather_chunks(cut_units(read_lines(inputs.training), HeldOutRule()))
+    """Compute the statistics of a text: reads it once, in parallel and in bounded memory."""
+    sources = TextSources(tuple(expand(paths)))
+    chunks = gather_chunks(cut_units(read_lines(sources.training), HeldOutRule()))
     work = partial(examine_chunk, tokenized=tokenized)
     tally = _Tally()
-    for examined in map_processes(work, chunks, number_of_workers(workers, inputs.size)):
+    for examined in map_processes(work, chunks, number_of_workers(workers, sources.size)):
         tally.add(examined)
     if not tally.amounts["words"]:
-        raise InputError(f"there are no words in {', '.join(map(str, inputs.training[:3]))}; give a file with text")
+        raise InputError(f"there are no words in {', '.join(map(str, sources.training[:3]))}; give a file with text")
     return tally.facts(tokenized)
 
 
@@ -113,7 +113,7 @@ class _Tally:
             cropped=amounts.pop("cropped_by_bytes", 0),
             cropped_types=sum(is_cropped(word, by_bytes=True) for word in known),
             cropped_by_characters=amounts.pop("cropped_by_characters", 0),
-            duplicate_lines=self.lines.share_of_copies(),
+            duplicate_lines=self.lines.duplicate_fraction(),
             duplicates_estimated=self.lines.sampled,
             longest_sentence=self.longest,
             long_sentences=amounts.pop("long_sentences", 0),
@@ -122,9 +122,9 @@ class _Tally:
 
 
 class DuplicateLines:
-    """Which share of lines are copies, in bounded memory: exact at first, beyond it from a sample.
+    """Fraction of duplicate lines in bounded memory: exact up to a limit, then estimated from a sample.
 
-    The sample is of distinct lines, each with all of its copies: those whose hash ends in so many zero bits.
+    The sample is of distinct lines, each with all of its copies: those whose hash ends in a number of zero bits.
     """
 
     def __init__(self, limit: int) -> None:
@@ -137,19 +137,19 @@ class DuplicateLines:
 
     @property
     def sampled(self) -> bool:
-        """Whether it is an estimate."""
+        """Whether the fraction is an estimate."""
         return self._bits > 0
 
     def add(self, hashes: np.ndarray) -> None:
-        """Count lines, by 64-bit hashes."""
+        """Add lines, given by their 64-bit hashes."""
         chosen = hashes[self._is_chosen(hashes)]
         self._new.append(chosen)
         self._waiting += len(chosen)
         if self._waiting > self._limit // 4:
             self._merge()
 
-    def share_of_copies(self) -> float:
-        """Lines that came before, of all."""
+    def duplicate_fraction(self) -> float:
+        """Fraction of lines that are copies of an earlier one."""
         self._merge()
         return 1 - len(self._hashes) / max(1, int(self._counts.sum()))
 

@@ -1,4 +1,4 @@
-"""How fast a preset trains here, by taking a few steps."""
+"""Training speed of a preset on this machine, measured over a few steps."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from polyseme.training.shards.store import Shards
 
 STEPS = 2
 TOKENS = 1 << 15
-CPU_ROWS = 32  # fewer than in earnest: the step of a large model takes long enough
+CPU_ROWS = 32  # fewer than the preset, since one step of a large model takes long
 
 
 def tokens_per_second(size: str, device: str = "cpu") -> float:
-    """Tokens that a preset reads in a second, on text that is made up but as repetitive as real one."""
+    """Measure the tokens per second that a preset trains on, with random text of Zipfian word frequencies."""
     settings = preset(size, torch.device(device).type)
     if torch.device(device).type == "cpu":
         settings = replace(settings, training=replace(settings.training, rows=CPU_ROWS))
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder, "text.txt")
-        text.write_text(_invented_text(), encoding="utf-8")
+        text.write_text(_random_text(), encoding="utf-8")
         for _ in prepare(text, Path(folder, "shards"), PrepareSettings(tokenized=True, held_out=0.0), workers=1):
             pass
         shards = Shards.open(Path(folder, "shards"))
         trainer = Trainer(new_model(settings, shards), shards, settings.loss, settings.training, torch.device(device))
         trainer.take_step()
-        begun = time.perf_counter()
+        started = time.perf_counter()
         for _ in range(STEPS):
             trainer.take_step()
         if device != "cpu":
             torch.cuda.synchronize(device)
-        seconds = time.perf_counter() - begun
+        seconds = time.perf_counter() - started
     return STEPS * settings.training.rows * settings.training.window / seconds
 
 
-def _invented_text() -> str:
-    """Lines of words that are the rarer the longer the list of them is, as words are."""
-    chance = random.Random(0)
-    words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(1, 11))) for _ in range(30_000)]
-    drawn = chance.choices(words, weights=[1 / (rank + 3) for rank in range(len(words))], k=TOKENS)
+def _random_text() -> str:
+    """Random text with Zipfian word frequencies, as natural text has them."""
+    rng = random.Random(0)
+    words = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(1, 11))) for _ in range(30_000)]
+    drawn = rng.choices(words, weights=[1 / (rank + 3) for rank in range(len(words))], k=TOKENS)
     return "".join(" ".join(drawn[first : first + 20]) + "\n" for first in range(0, TOKENS, 20))

@@ -1,4 +1,4 @@
-"""Where a run stands, on the disk: whole or not at all, without pickles."""
+"""Training checkpoints on disk: written atomically, as safetensors and JSON, without pickles."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VERSION = 1
 
 
 class TrainingCheckpoint(NamedTuple):
-    """Tensors by name, and plain facts."""
+    """Checkpoint of a run: weights, optimizer and LSTM states by name, and counters as plain JSON."""
 
     tensors: Mapping[str, Tensor]
     facts: Mapping[str, Any]
 
 
 def save_checkpoint(checkpoint: TrainingCheckpoint, folder: Path) -> None:
-    """Replace the folder; a run that is killed meanwhile finds the old one."""
+    """Write a checkpoint, replacing the folder atomically: a run that is killed meanwhile finds the old one."""
     with atomic_folder(folder) as place:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
         try:
@@ -38,24 +38,27 @@ def save_checkpoint(checkpoint: TrainingCheckpoint, folder: Path) -> None:
 
 
 def load_checkpoint(folder: Path) -> TrainingCheckpoint:
-    """Read it back."""
+    """Load a checkpoint that `save_checkpoint` wrote."""
     facts = read_json(folder / "facts.json")
     if facts.get("version") != VERSION:
-        raise FormatError(f"{folder} is a checkpoint of version {facts.get('version')!r}; this is polyseme's {VERSION}")
+        raise FormatError(
+            f"{folder} is a checkpoint of version {facts.get('version')!r}, and this polyseme reads {VERSION}; "
+            "start over with --overwrite"
+        )
     try:
         return TrainingCheckpoint(load_file(folder / "tensors.safetensors"), facts)
     except (SafetensorError, OSError) as error:
-        raise FormatError(f"{folder} cannot be read: {error}; remove it to begin anew") from error
+        raise FormatError(f"{folder} cannot be read: {error}; start over with --overwrite") from error
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What an optimiser remembers of each weight, under plain names."""
+    """The state of an optimizer (moments, step counts) as named tensors."""
     state = optimizer.state_dict()["state"]
     return {f"optimizer.{number}.{key}": value for number, kept in state.items() for key, value in kept.items()}
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give it back what it remembered."""
+    """Restore the state of an optimizer from named tensors."""
     state: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):

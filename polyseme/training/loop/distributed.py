@@ -1,4 +1,4 @@
-"""Several processes that train one model, as torchrun starts them: each reads its rows, and gradients are summed."""
+"""Data-parallel training under torchrun: each process reads its own rows, and gradients are summed (all-reduce)."""
 
 from __future__ import annotations
 
@@ -17,95 +17,95 @@ from polyseme.errors import ConfigError, TrainingError
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """This process among all of them. One alone needs no torchrun and starts nothing."""
+    """The process group of a run, seen from this process; a single process needs no torchrun."""
 
     rank: int = 0
     count: int = 1
 
     @property
     def is_leader(self) -> bool:
-        """Whether this is the process that writes files and speaks."""
+        """Whether this is rank 0, the process that writes files and prints."""
         return self.rank == 0
 
-    def share(self, rows: int) -> slice:
-        """The rows of this process."""
+    def own_rows(self, rows: int) -> slice:
+        """The slice of a step's rows that this process reads."""
         if rows % self.count:
-            raise ConfigError(f"training.rows ({rows}) must be a multiple of the {self.count} processes")
+            raise ConfigError(f"training.rows ({rows}) must be a multiple of the number of processes ({self.count})")
         each = rows // self.count
         return slice(self.rank * each, (self.rank + 1) * each)
 
     def sum(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor by the sum over all processes, in one exchange."""
+        """All-reduce: replace each tensor by its sum over all processes, in one exchange."""
         tensors = list(tensors)
         if self.count == 1 or not tensors:
             return
         joined = torch.cat([tensor.flatten() for tensor in tensors])
-        with _together():
+        with _explain_lost_process():
             dist.all_reduce(joined)
         for tensor, part in zip(tensors, joined.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(part.view_as(tensor))
 
-    def any(self, wishes: Sequence[bool], device: torch.device) -> list[bool]:
-        """Which of these somebody wants; the same answer in all processes."""
+    def any(self, flags: Sequence[bool], device: torch.device) -> list[bool]:
+        """Which flags are set in any process; the answer is the same in all of them."""
         if self.count == 1:
-            return list(wishes)
-        votes = torch.tensor(wishes, dtype=torch.float32, device=device)
+            return list(flags)
+        votes = torch.tensor(flags, dtype=torch.float32, device=device)
         self.sum([votes])
         return [vote > 0 for vote in votes.tolist()]
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Barrier: wait until all processes are here."""
         if self.count > 1:
-            with _together():
+            with _explain_lost_process():
                 dist.barrier()
 
     def gather(self, tensor: Tensor, dim: int) -> Tensor:
-        """The tensors of all processes, joined along an axis, in all of them."""
+        """All-gather: the tensors of all processes, concatenated along an axis, in all of them."""
         if self.count == 1:
             return tensor
         parts = [torch.empty_like(tensor) for _ in range(self.count)]
-        with _together():
+        with _explain_lost_process():
             dist.all_gather(parts, tensor.contiguous())
         return torch.cat(parts, dim=dim)
 
 
 @contextmanager
-def _together() -> Iterator[None]:
-    """What needs all processes cannot be when one of them has ended; which has said why."""
+def _explain_lost_process() -> Iterator[None]:
+    """Turn the failure of a collective operation into an error; the process that ended has printed the reason."""
     try:
         yield
     except RuntimeError as error:
-        raise TrainingError("another process of this run has ended") from error
+        raise TrainingError("another process of this run has ended; its own message says why") from error
 
 
 def is_leader() -> bool:
-    """Whether this process speaks for all that torchrun started; it may be asked before they are joined."""
+    """Whether this process is rank 0 of what torchrun started; works before the process group is joined."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def join_process_group(name: str) -> tuple[ProcessGroup, torch.device]:
-    """Join the processes that torchrun started, if it did; and the device of this one."""
+    """Join the process group that torchrun started, if it did, and choose the device of this process."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
-        return ProcessGroup(), _usable(name)
+        return ProcessGroup(), _open_device(name)
     on_gpus = name.startswith("cuda")
-    device = _usable(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
+    device = _open_device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
     if on_gpus:
         torch.cuda.set_device(device)
     if not dist.is_initialized():
-        patience = timedelta(hours=12)  # the leader prepares the text and evaluates; the others wait
-        dist.init_process_group("nccl" if on_gpus else "gloo", timeout=patience)
+        timeout = timedelta(hours=12)  # the leader prepares the text and evaluates; the others wait
+        dist.init_process_group("nccl" if on_gpus else "gloo", timeout=timeout)
     return ProcessGroup(dist.get_rank(), dist.get_world_size()), device
 
 
 def leave_process_group() -> None:
-    """Part from the others."""
+    """Leave the process group, where there is one."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
 
 
-def _usable(name: str) -> torch.device:
-    """The device of this name, if it computes anything here."""
+def _open_device(name: str) -> torch.device:
+    """Open the device of this name, and check that it can compute."""
     try:
         found = torch.device(name)
         torch.empty(1, device=found).item()

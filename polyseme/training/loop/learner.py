@@ -1,7 +1,7 @@
-"""One step of learning: the loss of a window, and the gradient of every weight.
+"""Forward and backward pass over one window: its loss, and the gradient of every weight.
 
-The two directions know nothing of each other between the words' vectors, which they share, and the words to predict. So
-each is worked through by itself, forward and back, side by side.
+The two directions share the word vectors and the softmax, and nothing in between. So each runs its own forward and
+backward pass, and both run side by side: a thread each on a CPU, a CUDA stream each on a GPU.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from polyseme.training.loop.windows import DIRECTIONS, Window, mix_seeds
 
 Result = TypeVar("Result")
 
-# Gradients of single words are tiny. A GPU's LSTM computes in float16 in both cases, where they must not vanish.
-SCALES = {"float16": 1 / 16, "bfloat16": 1 / 16}
+# Loss scaling: gradients of single words are tiny, and the LSTM of a GPU computes in float16 in both cases.
+LOSS_SCALES = {"float16": 1 / 16, "bfloat16": 1 / 16}
 
 
 class WindowResult(NamedTuple):
-    """What came of a window."""
+    """Loss of a window and the LSTM states after it."""
 
     loss: Tensor  # () mean loss of a prediction, in nats
-    states: list[LstmState]  # where each direction stands now
+    states: list[LstmState]  # of each direction
 
 
 class Learner:
-    """A biLM and its head, and how they learn.
+    """Computes the gradients of a biLM and its softmax head.
 
     Args:
         bilm: The model.
-        head: What predicts words from its top layer; both directions share it.
-        loss: How predictions are measured.
-        dropout: Share of what each layer reads that is left out.
-        precision: Of the computation.
+        head: The softmax over its top layer; both directions share it.
+        loss: The training loss.
+        dropout: Dropout rate of the input of each layer.
+        precision: ``float32``, ``bfloat16`` or ``float16`` (autocast).
     """
 
     def __init__(self, bilm: BiLM, head: Head, loss: Loss, dropout: float, precision: str) -> None:
@@ -55,66 +55,66 @@ class Learner:
         self._run_losses = self._directions.run_in_turn if device.type == "cuda" else self._directions.run
 
     def initial_states(self, rows: int) -> list[LstmState]:
-        """Nothing read yet."""
+        """Zero LSTM states for so many rows, one for each direction."""
         return [initial_state(self.bilm, rows) for _ in range(DIRECTIONS)]
 
     def compute_gradients(
         self, window: Window, states: Sequence[LstmState], predictions: int, seed: int
     ) -> WindowResult:
-        """Leave the gradient of the mean loss in ``.grad`` of every weight.
+        """Compute the gradient of the mean loss into ``.grad`` of every weight.
 
         Args:
-            window: What to read and to predict.
-            states: Where each direction stands.
-            predictions: How many there are in all processes: what the mean is over.
-            seed: Of the dropout.
+            window: Input words and targets.
+            states: LSTM state of each direction.
+            predictions: Number of predictions over all processes, which the mean is over.
+            seed: Random seed of the dropout.
         """
-        scale = SCALES.get(self._precision, 1 / predictions)
+        scale = LOSS_SCALES.get(self._precision, 1 / predictions)
         for parameter in self.parameters:
             parameter.grad = None
-        with self._reduced():
+        with self._autocast():
             vectors = [encode(window.characters, window.character_lengths, window.ids) for encode in self.bilm.inputs]
         leaves = [part.detach() for part in vectors]
         inputs = [leaves[way % len(leaves)][window.places[way]].requires_grad_() for way in range(DIRECTIONS)]
 
-        def reading(way: int) -> tuple[Tensor, LstmState]:
-            drop = self._dropping(mix_seeds(seed, way), inputs[way].device)
-            with self._reduced():
-                return read(self.bilm, way, inputs[way], _kept(states[way], window.keep[way]), drop)
+        def read_direction(way: int) -> tuple[Tensor, LstmState]:
+            dropout = self._make_dropout(mix_seeds(seed, way), inputs[way].device)
+            with self._autocast():
+                return read(self.bilm, way, inputs[way], _reset_rows(states[way], window.keep[way]), dropout)
 
-        def judging(way: int) -> tuple[Tensor, Tensor]:
+        def loss_of_direction(way: int) -> tuple[Tensor, Tensor]:
             top = tops[way].detach().requires_grad_()
             loss = self.loss(top.flatten(0, 1), window.targets[way])
             (loss * scale).backward()
             assert top.grad is not None
             return loss.detach(), top.grad
 
-        tops, after = zip(*self._directions.run(reading), strict=True)
-        losses, changes = zip(*self._run_losses(judging), strict=True)
-        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # float32 is float32, on the way back too
-            self._directions.run(lambda way: tops[way].backward(changes[way]))
+        tops, after = zip(*self._directions.run(read_direction), strict=True)
+        losses, top_gradients = zip(*self._run_losses(loss_of_direction), strict=True)
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # no TF32 in the backward pass either
+            self._directions.run(lambda way: tops[way].backward(top_gradients[way]))
         for number, part in enumerate(vectors):
-            change = torch.zeros_like(part, dtype=torch.float32)
+            gradient = torch.zeros_like(part, dtype=torch.float32)
             for way in range(number, DIRECTIONS, len(vectors)):
-                wanted = inputs[way].grad
-                assert wanted is not None
-                change.index_add_(0, window.places[way].flatten(), wanted.flatten(0, 1).float())
-            part.backward(change.to(part.dtype))
+                input_gradient = inputs[way].grad
+                assert input_gradient is not None
+                gradient.index_add_(0, window.places[way].flatten(), input_gradient.flatten(0, 1).float())
+            part.backward(gradient.to(part.dtype))
         if scale * predictions != 1:
             for gradient in self.gradients():
                 gradient.mul_(1 / (scale * predictions))
         return WindowResult(torch.stack(losses).sum() / predictions, list(after))
 
     def gradients(self) -> list[Tensor]:
-        """Those of the last window, in the order of the weights."""
+        """Gradients of the last window, in the order of the weights."""
         return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
 
-    def _reduced(self) -> torch.autocast:
+    def _autocast(self) -> torch.autocast:
         kind = next(self.bilm.parameters()).device.type
         return torch.autocast(kind, getattr(torch, self._precision), enabled=self._precision != "float32")
 
-    def _dropping(self, seed: int, device: torch.device) -> Callable[[Tensor], Tensor]:
-        """Dropout by a generator of its own: directions draw side by side."""
+    def _make_dropout(self, seed: int, device: torch.device) -> Callable[[Tensor], Tensor]:
+        """Dropout with a random generator of its own, since the directions run side by side."""
         if not self._dropout:
             return lambda vectors: vectors
         generator = torch.Generator(device).manual_seed(seed)
@@ -123,26 +123,26 @@ class Learner:
 
 
 class DirectionRunner:
-    """Work for each direction. Whoever asks goes on when all of it is done, or on a GPU, is under way."""
+    """Runs the same work for both directions in parallel; on a GPU it returns once the work is queued."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
 
     def run(self, work: Callable[[int], Result]) -> list[Result]:
-        """What each direction's work gave; the work of one must not touch what the other's writes."""
+        """Run the work of each direction in parallel and collect the results; neither may write what the other uses."""
         if self._device.type == "cuda":
             return self._on_streams(work)
         threads = torch.get_num_threads()
         if threads < DIRECTIONS:
             return self.run_in_turn(work)
-        torch.set_num_threads(threads // DIRECTIONS)  # of each direction
+        torch.set_num_threads(threads // DIRECTIONS)
         try:
             return list(self._pool.map(work, range(DIRECTIONS)))
         finally:
             torch.set_num_threads(threads)
 
     def run_in_turn(self, work: Callable[[int], Result]) -> list[Result]:
-        """One after the other."""
+        """Run the directions one after the other."""
         return [work(direction) for direction in range(DIRECTIONS)]
 
     def _on_streams(self, work: Callable[[int], Result]) -> list[Result]:
@@ -164,7 +164,7 @@ class DirectionRunner:
         return ThreadPoolExecutor(DIRECTIONS, thread_name_prefix="polyseme")
 
 
-def _kept(state: LstmState, keep: Tensor) -> LstmState:
-    """The state with the rows that forget at zero; what is not finite is forgotten too, for it would never leave."""
+def _reset_rows(state: LstmState, keep: Tensor) -> LstmState:
+    """Zero the LSTM state of rows that are reset, and values that are not finite, which would otherwise stay."""
     kept = keep.unsqueeze(1)
     return LstmState(*(torch.where(torch.isfinite(part) & (kept > 0), part, 0.0) for part in state))

@@ -1,8 +1,8 @@
-"""How wrong a prediction of the next word is: by the full softmax, a sampled one, or an adaptive one.
+"""Training losses of next-word prediction: full softmax, sampled softmax, adaptive softmax.
 
-All three are called the same way, and all give the sum over the predictions, for the caller to divide.
+All three are called the same way and return the sum over the predictions; the caller divides.
 
-Shapes: N predictions, P dim, V words, n words of a sample.
+Shapes: N predictions, P dim, V words of the vocabulary, n words that are scored.
 """
 
 from __future__ import annotations
@@ -18,69 +18,69 @@ from polyseme.model.softmax import AdaptiveSoftmax, Softmax
 from polyseme.training.loop.sampling import Sampler, log_uniform, unigram
 from polyseme.training.settings import LossSettings
 
-CPU_BLOCK = 1 << 22  # scores that are held at a time on a CPU
+CPU_BLOCK = 1 << 22  # logits in memory at a time on a CPU
 GPU_BLOCK = 1 << 30
 SPARE = 4096
 
 
 class Loss(Protocol):
-    """A way to measure predictions."""
+    """Training loss of predictions, callable on hidden vectors and target words."""
 
-    def draw(self, place: float) -> None:
-        """Choose what this step looks at; ``place`` is a random number in [0, 1), the same in every process."""
+    def draw(self, offset: float) -> None:
+        """Draw the negative samples of this step; ``offset`` in [0, 1) is random and the same in every process."""
         ...
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """The loss of vectors (N, P), each of which should have predicted its target (N,), in nats, summed."""
+        """Cross-entropy of vectors (N, P) against target words (N,) in nats, summed over the predictions."""
         ...
 
 
 class FullLoss:
-    """Every word is scored."""
+    """Full softmax cross-entropy: every word of the vocabulary is scored."""
 
     def __init__(self, softmax: Softmax) -> None:
         self._softmax = softmax
 
-    def draw(self, place: float) -> None:
-        """There is nothing to choose."""
+    def draw(self, offset: float) -> None:
+        """Do nothing: a full softmax draws no samples."""
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """The exact loss."""
+        """The exact cross-entropy over the whole vocabulary."""
         return _cross_entropy(hidden, self._softmax, targets, None, None)
 
 
 class SampledLoss:
-    """The target and a sample of all words are scored; the sample stands for the rest by 1/π each."""
+    """Sampled softmax: scores the target and a sample of words, each weighted by 1/π, its inclusion probability."""
 
     def __init__(self, softmax: Softmax, sampler: Sampler) -> None:
         self._softmax, self._sampler = softmax, sampler
         self.draw(0.5)
 
-    def draw(self, place: float) -> None:
-        """Choose the words for all predictions of a step."""
-        self._words, self._log_shares = self._sampler.to(self._softmax.weight.device).draw(place)
+    def draw(self, offset: float) -> None:
+        """Draw the sample that all predictions of a step share."""
+        self._words, self._log_probabilities = self._sampler.to(self._softmax.weight.device).draw(offset)
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """An estimate, lower than the exact loss in the mean, and the nearer to it the larger the sample."""
-        return _cross_entropy(hidden, self._softmax, targets, self._words, self._log_shares)
+        """An estimate of the cross-entropy: below the exact one on average, and closer to it with more samples."""
+        return _cross_entropy(hidden, self._softmax, targets, self._words, self._log_probabilities)
 
 
 class AdaptiveLoss:
-    """Frequent words are scored one by one, rare ones by way of their group."""
+    """Adaptive softmax cross-entropy: frequent words are scored directly, rare ones through their cluster."""
 
     def __init__(self, softmax: AdaptiveSoftmax) -> None:
         self._softmax = softmax
 
-    def draw(self, place: float) -> None:
-        """There is nothing to choose."""
+    def draw(self, offset: float) -> None:
+        """Do nothing: an adaptive softmax draws no samples."""
 
     def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """The exact loss of this kind of softmax."""
+        """The exact cross-entropy under the adaptive softmax."""
         return -self._softmax.log_prob(hidden.float(), targets).sum()
 
 
 def make_loss(settings: LossSettings, softmax: Softmax | AdaptiveSoftmax, counts: Tensor) -> Loss:
-    """The loss that the settings ask for; counts (V,) say how often each word occurs."""
+    """Build the loss that the settings ask for; counts (V,) are the word frequencies that sampling uses."""
     if isinstance(softmax, AdaptiveSoftmax):
         return AdaptiveLoss(softmax)
     if settings.kind == "full" or settings.samples >= len(counts):
@@ -90,11 +90,11 @@ def make_loss(settings: LossSettings, softmax: Softmax | AdaptiveSoftmax, counts
 
 
 def _cross_entropy(
-    hidden: Tensor, softmax: Softmax, targets: Tensor, words: Tensor | None, log_shares: Tensor | None
+    hidden: Tensor, softmax: Softmax, targets: Tensor, words: Tensor | None, log_probabilities: Tensor | None
 ) -> Tensor:
-    short = hidden.dtype in (torch.float16, torch.bfloat16)
-    kind = _CrossEntropyOnGpu if hidden.is_cuda and short and _kernel() else _CrossEntropy
-    return kind.apply(hidden, softmax.weight, softmax.bias, targets, words, log_shares)
+    half_precision = hidden.dtype in (torch.float16, torch.bfloat16)
+    kind = _CrossEntropyOnGpu if hidden.is_cuda and half_precision and _kernel() else _CrossEntropy
+    return kind.apply(hidden, softmax.weight, softmax.bias, targets, words, log_probabilities)
 
 
 @functools.cache
@@ -106,8 +106,22 @@ def _kernel() -> Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor
     return triton_shares.shares_of
 
 
+def _select_scored(
+    weight: Tensor, bias: Tensor, targets: Tensor, words: Tensor | None, log_probabilities: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows of the softmax to score: all words, or a sample whose biases are corrected by log π.
+
+    Returns weights (n, P), biases (n,), and the column of each target among them (N,), -1 where it was not drawn.
+    """
+    if words is None or log_probabilities is None:
+        return weight, bias, targets
+    places = torch.full((len(weight),), -1, dtype=torch.int64, device=targets.device)
+    places[words] = torch.arange(len(words), device=targets.device)
+    return weight[words], bias[words] - log_probabilities, places[targets]
+
+
 class _CrossEntropy(torch.autograd.Function):
-    """Scores, loss and gradient in one go, a few rows at a time, so that no matrix of all scores is ever kept."""
+    """Fused cross-entropy: logits, loss and gradient block by block, so that no (N, n) matrix is ever kept."""
 
     @staticmethod
     def forward(
@@ -117,56 +131,54 @@ class _CrossEntropy(torch.autograd.Function):
         bias: Tensor,
         targets: Tensor,
         words: Tensor | None,
-        log_shares: Tensor | None,
+        log_probabilities: Tensor | None,
     ) -> Tensor:
-        scored = weight if words is None else weight[words]
-        offsets = bias if words is None or log_shares is None else bias[words] - log_shares
+        scored, offsets, columns = _select_scored(weight, bias, targets, words, log_probabilities)
         scored = scored.to(hidden.dtype)
-        columns = _columns(targets, words, len(weight))
         total = hidden.new_zeros((), dtype=torch.float32)
-        hidden_change = torch.empty_like(hidden)
-        weight_change, bias_change = torch.zeros_like(scored, dtype=torch.float32), torch.zeros_like(offsets)
-        target_weight, target_change = weight[targets].to(hidden.dtype), torch.empty_like(total.expand(len(targets)))
+        hidden_grad = torch.empty_like(hidden)
+        weight_grad, bias_grad = torch.zeros_like(scored, dtype=torch.float32), torch.zeros_like(offsets)
+        target_weight, target_grad = weight[targets].to(hidden.dtype), torch.empty_like(total.expand(len(targets)))
         rows = max(1, (GPU_BLOCK if hidden.is_cuda else CPU_BLOCK) // len(scored))
         for first in range(0, len(hidden), rows):
-            part = slice(first, first + rows)
-            ahead, own = hidden[part], target_weight[part]
-            scores = torch.addmm(offsets.to(hidden.dtype), ahead, scored.t())
-            wanted = (ahead.float() * own.float()).sum(dim=1) + bias[targets[part]]
-            scores = _without(scores, columns[part])
-            highest = torch.maximum(scores.amax(dim=1).float(), wanted)
-            shares = scores.sub_(highest.to(scores.dtype).unsqueeze(1)).exp_()  # of the probability, times `whole`
-            own_share = torch.exp(wanted - highest)
-            whole = shares.sum(dim=1, dtype=torch.float32) + own_share
-            total += (torch.log(whole) + highest - wanted).sum()
-            missing = own_share / whole - 1
-            evened = (1 / whole).to(hidden.dtype).unsqueeze(1)
-            hidden_change[part] = (shares @ scored) * evened + missing.to(hidden.dtype).unsqueeze(1) * own
-            weight_change += shares.t() @ (ahead * evened)
-            bias_change += (shares.t() @ evened).squeeze(1)
-            target_change[part] = missing
-        ctx.save_for_backward(hidden, hidden_change, weight_change, bias_change, target_change, targets, words)
+            block = slice(first, first + rows)
+            vectors, own = hidden[block], target_weight[block]
+            logits = torch.addmm(offsets.to(hidden.dtype), vectors, scored.t())
+            target_logits = (vectors.float() * own.float()).sum(dim=1) + bias[targets[block]]
+            logits = _mask_targets(logits, columns[block])
+            maximum = torch.maximum(logits.amax(dim=1).float(), target_logits)
+            exps = logits.sub_(maximum.to(logits.dtype).unsqueeze(1)).exp_()
+            target_exp = torch.exp(target_logits - maximum)
+            normalizer = exps.sum(dim=1, dtype=torch.float32) + target_exp
+            total += (torch.log(normalizer) + maximum - target_logits).sum()
+            error = target_exp / normalizer - 1  # of the target's probability: the gradient of its logit
+            scale = (1 / normalizer).to(hidden.dtype).unsqueeze(1)
+            hidden_grad[block] = (exps @ scored) * scale + error.to(hidden.dtype).unsqueeze(1) * own
+            weight_grad += exps.t() @ (vectors * scale)
+            bias_grad += (exps.t() @ scale).squeeze(1)
+            target_grad[block] = error
+        ctx.save_for_backward(hidden, hidden_grad, weight_grad, bias_grad, target_grad, targets, words)
         ctx.words = len(weight)
         return total
 
     @staticmethod
     def backward(ctx: Any, *factors: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        hidden, hidden_change, weight_change, bias_change, target_change, targets, words = ctx.saved_tensors
+        hidden, hidden_grad, weight_grad, bias_grad, target_grad, targets, words = ctx.saved_tensors
         factor = factors[0]
         if words is None:
-            weight, bias = weight_change, bias_change
+            weight, bias = weight_grad, bias_grad
         else:
-            weight = weight_change.new_zeros(ctx.words, weight_change.shape[1]).index_copy_(0, words, weight_change)
-            bias = bias_change.new_zeros(ctx.words).index_copy_(0, words, bias_change)
-        weight.index_add_(0, targets, target_change.unsqueeze(1) * hidden.float())
-        bias.index_add_(0, targets, target_change)
-        return hidden_change * factor.to(hidden_change.dtype), weight * factor, bias * factor, None, None, None
+            weight = weight_grad.new_zeros(ctx.words, weight_grad.shape[1]).index_copy_(0, words, weight_grad)
+            bias = bias_grad.new_zeros(ctx.words).index_copy_(0, words, bias_grad)
+        weight.index_add_(0, targets, target_grad.unsqueeze(1) * hidden.float())
+        bias.index_add_(0, targets, target_grad)
+        return hidden_grad * factor.to(hidden_grad.dtype), weight * factor, bias * factor, None, None, None
 
 
 class _CrossEntropyOnGpu(torch.autograd.Function):
-    """The same in short numbers: scores in float16, which has the finer steps, shares in bfloat16, which has the range.
+    """Fused half-precision cross-entropy: logits in float16 for accuracy, probabilities in bfloat16 for range.
 
-    A target that is among the scored words is left to the products; only the others are added one by one, for adding
+    A target among the scored words is left to the matrix products; only the others are added one by one, since adding
     thousands of times to the row of "the" would take longer than all the rest.
     """
 
@@ -178,64 +190,52 @@ class _CrossEntropyOnGpu(torch.autograd.Function):
         bias: Tensor,
         targets: Tensor,
         words: Tensor | None,
-        log_shares: Tensor | None,
+        log_probabilities: Tensor | None,
     ) -> Tensor:
-        shares_of = _kernel()
-        assert shares_of is not None
-        scored = weight if words is None else weight[words]
-        offsets = bias if words is None or log_shares is None else bias[words] - log_shares
-        by_scores, by_shares = scored.half().t(), scored.bfloat16()
-        columns = _columns(targets, words, len(weight))
+        kernel = _kernel()
+        assert kernel is not None
+        scored, offsets, columns = _select_scored(weight, bias, targets, words, log_probabilities)
+        for_logits, for_gradient = scored.half().t(), scored.bfloat16()
         total = weight.new_zeros(())
-        hidden_change, alone = torch.empty_like(hidden), torch.empty_like(targets, dtype=torch.float32)
-        weight_change, bias_change = torch.zeros_like(scored), torch.zeros_like(offsets)
+        hidden_grad, target_grad = torch.empty_like(hidden), torch.empty_like(targets, dtype=torch.float32)
+        weight_grad, bias_grad = torch.zeros_like(scored), torch.zeros_like(offsets)
         rows = max(1, GPU_BLOCK // len(scored))
         for first in range(0, len(hidden), rows):
-            part = slice(first, first + rows)
-            ahead, own = hidden[part], weight[targets[part]]
-            wanted = (ahead.float() * own).sum(dim=1) + bias[targets[part]]
-            shares, losses, missing = shares_of(ahead.half() @ by_scores, offsets, columns[part], wanted)
-            alone[part] = missing.where(columns[part] < 0, 0.0)
+            block = slice(first, first + rows)
+            vectors, own = hidden[block], weight[targets[block]]
+            target_logits = (vectors.float() * own).sum(dim=1) + bias[targets[block]]
+            probabilities, losses, errors = kernel(vectors.half() @ for_logits, offsets, columns[block], target_logits)
+            target_grad[block] = errors.where(columns[block] < 0, 0.0)
             total += losses.sum()
-            hidden_change[part] = (shares @ by_shares).float() + alone[part].unsqueeze(1) * own
-            weight_change += shares.t() @ ahead.bfloat16()
-            bias_change += shares.sum(dim=0, dtype=torch.float32)
-        ctx.save_for_backward(hidden, hidden_change, weight_change, bias_change, alone, columns, targets, words)
+            hidden_grad[block] = (probabilities @ for_gradient).float() + target_grad[block].unsqueeze(1) * own
+            weight_grad += probabilities.t() @ vectors.bfloat16()
+            bias_grad += probabilities.sum(dim=0, dtype=torch.float32)
+        ctx.save_for_backward(hidden, hidden_grad, weight_grad, bias_grad, target_grad, columns, targets, words)
         ctx.words = len(weight)
         return total
 
     @staticmethod
     def backward(ctx: Any, *factors: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
-        hidden, hidden_change, weight_change, bias_change, alone, columns, targets, words = ctx.saved_tensors
-        factor, bias_change = factors[0], bias_change * factors[0]
-        hidden_change, weight_change = hidden_change * factor.to(hidden_change.dtype), weight_change * factor
+        hidden, hidden_grad, weight_grad, bias_grad, target_grad, columns, targets, words = ctx.saved_tensors
+        factor, bias_grad = factors[0], bias_grad * factors[0]
+        hidden_grad, weight_grad = hidden_grad * factor.to(hidden_grad.dtype), weight_grad * factor
         if words is None:
-            return hidden_change, weight_change, bias_change, None, None, None
-        weight = weight_change.new_zeros(ctx.words + SPARE, weight_change.shape[1])
-        bias = bias_change.new_zeros(ctx.words + SPARE)
-        weight[words], bias[words] = weight_change, bias_change
-        # For targets among the scored words zero is added, to many spare rows, lest all of them wait for one.
+            return hidden_grad, weight_grad, bias_grad, None, None, None
+        weight = weight_grad.new_zeros(ctx.words + SPARE, weight_grad.shape[1])
+        bias = bias_grad.new_zeros(ctx.words + SPARE)
+        weight[words], bias[words] = weight_grad, bias_grad
+        # Targets among the scored words add zero to one of many spare rows, so that the adds do not wait for one row.
         spare = ctx.words + torch.arange(len(targets), device=targets.device) % SPARE
-        rows, change = torch.where(columns < 0, targets, spare), alone * factor
+        rows, change = torch.where(columns < 0, targets, spare), target_grad * factor
         weight.index_add_(0, rows, change.unsqueeze(1) * hidden.float())
         bias.index_add_(0, rows, change)
-        return hidden_change, weight[: ctx.words], bias[: ctx.words], None, None, None
+        return hidden_grad, weight[: ctx.words], bias[: ctx.words], None, None, None
 
 
-def _columns(targets: Tensor, words: Tensor | None, size: int) -> Tensor:
-    """Where each target stands among the words that are scored; -1 where it does not."""
-    if words is None:
-        return targets
-    places = torch.full((size,), -1, dtype=torch.int64, device=targets.device)
-    places[words] = torch.arange(len(words), device=targets.device)
-    return places[targets]
-
-
-def _without(scores: Tensor, columns: Tensor) -> Tensor:
-    """Take each row's own target out of its scores, if it is there: it counts by itself, with certainty."""
-    rows = torch.arange(len(scores), device=scores.device)
+def _mask_targets(logits: Tensor, columns: Tensor) -> Tensor:
+    """Mask each row's own target with -inf where it was drawn: it is counted by itself, with certainty."""
+    rows = torch.arange(len(logits), device=logits.device)
     found = columns >= 0
     kept = torch.where(found, columns, 0)
-    taken = torch.where(found, torch.full_like(scores[:, 0], -torch.inf), scores[rows, kept])
-    scores[rows, kept] = taken
-    return scores
+    logits[rows, kept] = torch.where(found, torch.full_like(logits[:, 0], -torch.inf), logits[rows, kept])
+    return logits

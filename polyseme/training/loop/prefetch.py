@@ -1,7 +1,7 @@
-"""Windows made ready while a GPU still learns from those before: by a thread, on a stream of its own.
+"""Prefetching of windows for a GPU, by a background thread on a CUDA stream of its own.
 
-Making one means waiting for the GPU (how many distinct words are there?), and beginning a shard means a second of work
-on the CPU. The thread does the waiting, and enough windows lie ready to bridge the second.
+Building a window waits for the GPU (how many distinct words are there?), and starting a shard takes a second on the
+CPU. The thread does the waiting, and the queue holds enough windows to bridge that second.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from torch import Tensor
 
 from polyseme.training.loop.windows import Window, Windows
 
-READY = 32  # windows
-PATIENCE = 0.5  # seconds after which a thread looks whether it is still wanted
+QUEUE_SIZE = 32  # windows
+POLL_SECONDS = 0.5  # how often the thread checks whether it should stop
 
 
-class _Made(NamedTuple):
+class _Prefetched(NamedTuple):
     window: Window
     position: tuple[dict[str, Any], dict[str, Tensor]]  # after it
     epochs: float
@@ -29,20 +29,20 @@ class _Made(NamedTuple):
 
 
 class PrefetchedWindows:
-    """`Windows` for a GPU: the same windows, and positions are those of what was taken, not of what was made."""
+    """Prefetched `Windows` for a GPU: the same windows; the position is that of the last window taken."""
 
     def __init__(self, windows: Windows, device: torch.device) -> None:
         self._windows, self._device = windows, device
         self.windows_per_epoch = windows.windows_per_epoch
-        self._maker: _Maker | None = None
+        self._prefetcher: _PrefetchThread | None = None
         self._position, self.epochs = windows.position(), windows.epochs
 
-    def step(self, number: int) -> Window:
-        """The window of step ``number``; steps come one after the other."""
-        if self._maker is None:
-            self._maker = _Maker(self._windows, number, self._device)
-            weakref.finalize(self, self._maker.leave)
-        made = self._maker.take()
+    def next_window(self, step: int) -> Window:
+        """The window of a training step; steps must be consecutive."""
+        if self._prefetcher is None:
+            self._prefetcher = _PrefetchThread(self._windows, step, self._device)
+            weakref.finalize(self, self._prefetcher.stop)
+        made = self._prefetcher.take()
         here = torch.cuda.current_stream(self._device)
         made.event.wait(here)
         for part in made.window:
@@ -52,55 +52,55 @@ class PrefetchedWindows:
         return made.window
 
     def position(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """See `Windows.position`."""
+        """Position in the text; see `Windows.position`."""
         return self._position
 
     def restore(self, facts: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """See `Windows.restore`."""
-        if self._maker is not None:
-            self._maker.leave()
-            self._maker = None
+        """Resume from a position; see `Windows.restore`."""
+        if self._prefetcher is not None:
+            self._prefetcher.stop()
+            self._prefetcher = None
         self._windows.restore(facts, tensors)
         torch.cuda.synchronize(self._device)
         self._position, self.epochs = self._windows.position(), self._windows.epochs
 
 
-class _Maker:
-    """The thread and what it has made. It holds no reference to who takes, so that it ends when nobody will."""
+class _PrefetchThread:
+    """The background thread and its queue. It holds no reference to the consumer, so it ends when that is deleted."""
 
     def __init__(self, windows: Windows, first: int, device: torch.device) -> None:
-        self._made: queue.Queue[_Made | BaseException] = queue.Queue(READY)
-        self._unwanted = threading.Event()
-        torch.cuda.current_stream(device).synchronize()  # what the windows were set up with is there
+        self._queue: queue.Queue[_Prefetched | BaseException] = queue.Queue(QUEUE_SIZE)
+        self._stopping = threading.Event()
+        torch.cuda.current_stream(device).synchronize()  # the set-up of the windows is done
         self._thread = threading.Thread(target=self._work, args=(windows, first, device), daemon=True)
         self._thread.start()
 
-    def take(self) -> _Made:
-        made = self._made.get()
-        if isinstance(made, BaseException):
-            raise made
-        return made
+    def take(self) -> _Prefetched:
+        item = self._queue.get()
+        if isinstance(item, BaseException):
+            raise item
+        return item
 
-    def leave(self) -> None:
-        self._unwanted.set()
+    def stop(self) -> None:
+        self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
-    def _work(self, windows: Windows, number: int, device: torch.device) -> None:
+    def _work(self, windows: Windows, step: int, device: torch.device) -> None:
         stream = torch.cuda.Stream(device)
         try:
             with torch.cuda.device(device), torch.cuda.stream(stream):
-                while not self._unwanted.is_set():
-                    window = windows.step(number)
+                while not self._stopping.is_set():
+                    window = windows.next_window(step)
                     event = torch.cuda.Event()
                     event.record(stream)
-                    self._give(_Made(window, windows.position(), windows.epochs, event))
-                    number += 1
+                    self._put(_Prefetched(window, windows.position(), windows.epochs, event))
+                    step += 1
         except BaseException as error:
-            self._give(error)
+            self._put(error)
 
-    def _give(self, made: _Made | BaseException) -> None:
-        while not self._unwanted.is_set():
+    def _put(self, item: _Prefetched | BaseException) -> None:
+        while not self._stopping.is_set():
             with suppress(queue.Full):
-                self._made.put(made, timeout=PATIENCE)
+                self._queue.put(item, timeout=POLL_SECONDS)
                 return

@@ -1,9 +1,10 @@
-"""Which words the sampled softmax looks at, and how likely each of them was to be looked at.
+"""Negative samples of the sampled softmax: systematic sampling with exact inclusion probabilities.
 
-Every word has a share π: the probability that a draw contains it. Shares are proportional to how often a word occurs
-(to a power), but none exceeds 1, so the commonest words are in every draw. A draw walks through the vocabulary in steps
-of one unit of probability from a random place: it always has the same number of words, a word comes at most once, and
-the shares hold exactly. So Σ exp(score)/π over the drawn words is an unbiased estimate of the sum over all words.
+Every word has an inclusion probability π: the probability that a draw contains it. It is proportional to the word's
+frequency (to a power) but at most 1, so the most frequent words are in every draw. A draw is systematic: it walks
+through the cumulative probabilities in steps of 1 from a random offset. So it always has the same number of words, none
+of them twice, and the π hold exactly: Σ exp(logit)/π over the drawn words is an unbiased estimate of the sum over all
+words (the Horvitz-Thompson estimator).
 """
 
 from __future__ import annotations
@@ -13,64 +14,64 @@ from torch import Tensor
 
 from polyseme.errors import ConfigError
 
-WHOLE = 1 << 40  # a probability of one, in units: with whole numbers nothing is drawn twice or left out by rounding
+WHOLE = 1 << 40  # probability 1 in fixed point: with integers, rounding never draws a word twice or drops one
 
 
 class Sampler:
-    """Draws of ``samples`` words out of a vocabulary.
+    """Systematic sampler of ``samples`` distinct words from a vocabulary.
 
     Args:
-        weights: How much each word counts (V,), above zero.
-        samples: Words a draw; all of them when there are no more.
+        weights: Relative sampling weight of each word (V,), above zero.
+        samples: Words per draw; the whole vocabulary if it is smaller.
     """
 
     def __init__(self, weights: Tensor, samples: int) -> None:
         if samples < 1:
             raise ConfigError(f"a sampled softmax needs 1 sample or more; got {samples}")
         self.samples = min(samples, len(weights))
-        units = _in_units(_shares(weights.double(), self.samples), self.samples)
-        self.shares = units.double() / WHOLE
+        units = _to_fixed_point(_inclusion_probabilities(weights.double(), self.samples), self.samples)
+        self.probabilities = units.double() / WHOLE
         self._ends = units.cumsum(0)
-        self._log_shares = self.shares.log().float()
+        self._log_probabilities = self.probabilities.log().float()
 
-    def draw(self, place: float) -> tuple[Tensor, Tensor]:
-        """The words of a draw (n,), ascending, and the logarithms of their shares (n,); ``place`` in [0, 1) decides."""
-        marks = torch.arange(self.samples, device=self._ends.device) * WHOLE + int(place * WHOLE)
+    def draw(self, offset: float) -> tuple[Tensor, Tensor]:
+        """Draw words (n,), ascending, and the logs of their probabilities π (n,), from a random offset in [0, 1)."""
+        marks = torch.arange(self.samples, device=self._ends.device) * WHOLE + int(offset * WHOLE)
         words = torch.searchsorted(self._ends, marks, right=True)
-        return words, self._log_shares[words]
+        return words, self._log_probabilities[words]
 
     def to(self, device: torch.device) -> Sampler:
-        """The same on another device."""
-        for name in ("shares", "_ends", "_log_shares"):
+        """Move the sampler to another device, in place."""
+        for name in ("probabilities", "_ends", "_log_probabilities"):
             setattr(self, name, getattr(self, name).to(device))
         return self
 
 
 def unigram(counts: Tensor, power: float = 0.75) -> Tensor:
-    """Weights by frequency; a word that was never seen counts as one that was seen once."""
+    """Unigram sampling weights: frequency to a power; a word never seen counts as seen once."""
     return counts.double().clamp(min=1) ** power
 
 
 def log_uniform(size: int) -> Tensor:
-    """Weights by rank alone, for a vocabulary in falling order of frequency, as TensorFlow's sampler has them."""
+    """Log-uniform (Zipfian) weights by rank, for a vocabulary sorted by frequency; the same as TensorFlow's sampler."""
     ranks = torch.arange(size, dtype=torch.float64)
     return torch.log1p(1 / (ranks + 1))
 
 
-def _shares(weights: Tensor, samples: int) -> Tensor:
-    """min(1, c·weight) with c such that they sum to the number of samples."""
-    falling = weights.sort(descending=True).values
-    rest = falling.flip(0).cumsum(0).flip(0)  # weight of a word and all lighter ones
-    room = samples - torch.arange(len(falling), dtype=torch.float64)  # if all heavier words are always drawn
-    certain = int((falling * room >= rest).sum())
-    if certain == len(falling):
+def _inclusion_probabilities(weights: Tensor, samples: int) -> Tensor:
+    """Inclusion probabilities min(1, c·weight), with c such that they sum to the number of samples."""
+    sorted_weights = weights.sort(descending=True).values
+    rest = sorted_weights.flip(0).cumsum(0).flip(0)  # weight of a word and all lighter ones
+    room = samples - torch.arange(len(sorted_weights), dtype=torch.float64)  # if all heavier words are always drawn
+    certain = int((sorted_weights * room >= rest).sum())
+    if certain == len(sorted_weights):
         return torch.ones_like(weights)
     return (weights * (room[certain] / rest[certain])).clamp(max=1.0)
 
 
-def _in_units(shares: Tensor, samples: int) -> Tensor:
-    """Shares as whole numbers that sum to the number of samples; what rounding leaves goes where there is room."""
-    units = (shares * WHOLE).round().long().clamp(1, WHOLE)
+def _to_fixed_point(probabilities: Tensor, samples: int) -> Tensor:
+    """Probabilities as integers that sum to ``samples * WHOLE``; one word with room takes the rounding error."""
+    units = (probabilities * WHOLE).round().long().clamp(1, WHOLE)
     room = torch.minimum(units - 1, WHOLE - units)
     units[room.argmax()] += samples * WHOLE - units.sum()
     return units

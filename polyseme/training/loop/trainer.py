@@ -1,4 +1,4 @@
-"""The loop: windows in, weights that predict better out. It writes no file; whoever runs it does."""
+"""The training loop: optimizer steps with gradient clipping and a learning rate schedule. It writes no files."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from polyseme.training.loop.windows import DIRECTIONS, Windows, mix_seeds
 from polyseme.training.settings import LoopSettings, LossSettings
 from polyseme.training.shards.store import Shards
 
-CHECKED = 32  # steps between two looks at a GPU; to look is to wait for it
+CHECK_STEPS = 32  # steps between two checks for divergence on a GPU, since each waits for it
 
 
 class StepTensors(NamedTuple):
-    """What came of a step, where it was computed: whoever reads a number waits for it."""
+    """Numbers of a step as tensors on their device: converting one waits for the GPU."""
 
     loss: Tensor
     norm: Tensor
@@ -37,34 +37,34 @@ class StepTensors(NamedTuple):
 
 @dataclass(frozen=True)
 class StepReport:
-    """A step."""
+    """Progress report of one optimizer step."""
 
     step: int  # steps taken so far
     steps: int  # of the whole run
-    epochs: float  # how often the text was read so far
+    epochs: float  # passes over the text so far
     tokens: int  # predicted so far, in each direction
-    rate: float  # of learning
-    seconds: float  # of this step; on a GPU, until it was under way
-    _found: StepTensors = field(repr=False)
+    learning_rate: float
+    seconds: float  # of this step; on a GPU, until it was queued
+    _tensors: StepTensors = field(repr=False)
 
     @property
     def loss(self) -> float:
-        """Mean loss of a prediction in this step, in nats, as the loss of the settings measures it."""
-        return float(self._found.loss)
+        """Mean training loss of a prediction in this step, in nats."""
+        return float(self._tensors.loss)
 
     @property
-    def norm(self) -> float:
-        """Of the gradient, before it was clipped."""
-        return float(self._found.norm)
+    def gradient_norm(self) -> float:
+        """Norm of the gradient before clipping."""
+        return float(self._tensors.norm)
 
     @property
     def skipped(self) -> int:
-        """Steps that came to nothing so far."""
-        return int(self._found.skipped)
+        """Steps skipped so far because their gradient was not finite."""
+        return int(self._tensors.skipped)
 
 
 class Trainer:
-    """A model, a text, and where they stand."""
+    """Trains a model on shards, one optimizer step at a time; its state can be checkpointed and restored."""
 
     def __init__(
         self,
@@ -78,47 +78,47 @@ class Trainer:
         self.model, self.loop, self.processes = model, loop, processes
         model.bilm.to(device).train()
         model.head.to(device).train()
-        measure = make_loss(loss, model.head, model.counts)
-        self._learner = Learner(model.bilm, model.head, measure, loop.dropout, loop.precision)
+        objective = make_loss(loss, model.head, model.counts)
+        self._learner = Learner(model.bilm, model.head, objective, loop.dropout, loop.precision)
         self._optimizer = make_optimizer(loop, self._learner.parameters)
         windows = Windows(shards, model.words, model.vocabulary, loop, processes, device)
         self._windows = PrefetchedWindows(windows, device) if device.type == "cuda" else windows
-        self._rows = processes.share(loop.rows)
+        self._rows = processes.own_rows(loop.rows)
         self._states = self._learner.initial_states(self._rows.stop - self._rows.start)
         self.steps = loop.steps or max(1, round(loop.epochs * self._windows.windows_per_epoch))
         self.step = 0
         self._skipped, self._in_a_row = (torch.zeros((), dtype=torch.int64, device=device) for _ in range(2))
 
     def take_step(self) -> StepReport:
-        """Read a window and learn from it."""
-        begun = time.perf_counter()
+        """One optimizer step: forward, backward, gradient clipping, update."""
+        started = time.perf_counter()
         loop = self.loop
         self._learner.loss.draw(random.Random(mix_seeds(loop.seed, self.step, 4)).random())
-        window = self._windows.step(self.step)
+        window = self._windows.next_window(self.step)
         predictions = DIRECTIONS * loop.rows * loop.window
         seed = mix_seeds(loop.seed, self.step, 3, self.processes.rank)
-        learned = self._learner.compute_gradients(window, self._states, predictions, seed)
-        self._states = learned.states
-        loss, rate = learned.loss, learning_rate(loop, self.step, self.steps)
+        result = self._learner.compute_gradients(window, self._states, predictions, seed)
+        self._states = result.states
+        loss, rate = result.loss, learning_rate(loop, self.step, self.steps)
         self.processes.sum([*self.gradients(), loss])
         norm = self._update(rate)
         self.step += 1
         tokens = self.step * loop.rows * loop.window
-        seconds = time.perf_counter() - begun
-        found = StepTensors(loss, norm, self._skipped)
-        return StepReport(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, found)
+        seconds = time.perf_counter() - started
+        tensors = StepTensors(loss, norm, self._skipped)
+        return StepReport(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, tensors)
 
     @property
     def skipped(self) -> int:
-        """Steps that came to nothing so far."""
+        """Steps skipped so far because their gradient was not finite."""
         return int(self._skipped)
 
     def gradients(self) -> list[Tensor]:
-        """Those of the last step, in the order of the weights."""
+        """Gradients of the last step, in the order of the weights."""
         return self._learner.gradients()
 
     def checkpoint(self) -> TrainingCheckpoint:
-        """Everything that going on needs; all processes must ask at the same step."""
+        """A checkpoint of everything that resuming needs; all processes must call this at the same step."""
         position, places = self._windows.position()
         tensors = {f"bilm.{name}": tensor for name, tensor in self.model.bilm.state_dict().items()}
         tensors |= {f"head.{name}": tensor for name, tensor in self.model.head.state_dict().items()}
@@ -132,45 +132,46 @@ class Trainer:
         return TrainingCheckpoint(tensors, facts)
 
     def restore(self, checkpoint: TrainingCheckpoint) -> None:
-        """Go on from there as if nothing had happened."""
+        """Resume from a checkpoint, exactly as if the run had not stopped."""
         tensors, facts = checkpoint
         try:
             for name, module in (("bilm", self.model.bilm), ("head", self.model.head)):
-                module.load_state_dict(_below(tensors, f"{name}."))
+                module.load_state_dict(_with_prefix(tensors, f"{name}."))
             restore_optimizer(self._optimizer, tensors)
-            self._windows.restore(facts["position"], _below(tensors, "place."))
+            self._windows.restore(facts["position"], _with_prefix(tensors, "place."))
             device = self._states[0].hidden.device
             self._states = [
-                LstmState(**{n: t[:, self._rows].to(device) for n, t in _below(tensors, f"state.{d}.").items()})
+                LstmState(**{n: t[:, self._rows].to(device) for n, t in _with_prefix(tensors, f"state.{d}.").items()})
                 for d in range(DIRECTIONS)
             ]
             self.step, skipped, in_a_row = (int(facts[name]) for name in ("step", "skipped", "in_a_row"))
             self._skipped, self._in_a_row = (torch.tensor(count, device=device) for count in (skipped, in_a_row))
         except (KeyError, TypeError, RuntimeError) as error:
-            raise FormatError(f"the checkpoint does not fit this run: {' '.join(str(error).split())[:300]}") from error
+            reason = " ".join(str(error).split())[:300]
+            raise FormatError(f"the checkpoint does not fit this run: {reason}; start over with --overwrite") from error
 
     def _update(self, rate: float) -> Tensor:
-        """Follow the gradient, unless there is none to follow; how long it was."""
+        """Clip the gradient and update the weights; skip the step if it is not finite. Returns the gradient norm."""
         gradients = self.gradients()
         norm = torch.nn.utils.get_total_norm(gradients)
-        lost = ~torch.isfinite(norm)
+        overflow = ~torch.isfinite(norm)
         clip = self.loop.clip / self.loop.loss_factor
-        shrink = torch.nan_to_num(norm / clip, posinf=1.0).clamp(min=1.0) / self.loop.loss_factor
+        divisor = torch.nan_to_num(norm / clip, posinf=1.0).clamp(min=1.0) / self.loop.loss_factor
         for group in self._optimizer.param_groups:
             group["lr"] = rate
-        if isinstance(self._optimizer, torch.optim.Adam):  # which can be told on the device itself
-            vars(self._optimizer).update(grad_scale=shrink, found_inf=lost.float())
+        if isinstance(self._optimizer, torch.optim.Adam):  # fused: it scales and skips without waiting for the device
+            vars(self._optimizer).update(grad_scale=divisor, found_inf=overflow.float())
             self._optimizer.step()
-        elif not lost:
+        elif not overflow:
             for gradient in gradients:
-                gradient.div_(shrink)
+                gradient.div_(divisor)
             self._optimizer.step()
-        self._skipped, self._in_a_row = self._skipped + lost, (self._in_a_row + 1) * lost
-        if not norm.is_cuda or self.step % CHECKED == 0:
-            self._check()
+        self._skipped, self._in_a_row = self._skipped + overflow, (self._in_a_row + 1) * overflow
+        if not norm.is_cuda or self.step % CHECK_STEPS == 0:
+            self._check_divergence()
         return norm
 
-    def _check(self) -> None:
+    def _check_divergence(self) -> None:
         if self._in_a_row >= self.loop.patience:
             raise TrainingError(
                 f"{int(self._in_a_row)} steps in a row had no finite gradient (the last was step {self.step + 1}); "
@@ -179,21 +180,21 @@ class Trainer:
 
 
 def learning_rate(settings: LoopSettings, step: int, steps: int) -> float:
-    """The rate of a step (from 0) of a run of so many: up in a line, then down as the settings say."""
+    """Learning rate schedule: linear warm-up, then cosine or linear decay to a floor, or constant."""
     warm_up = round(settings.warm_up * steps)
     if step < warm_up:
         return settings.learning_rate * (step + 1) / warm_up
-    gone = (step - warm_up) / max(1, steps - warm_up)
-    left = {"cosine": (1 + math.cos(math.pi * gone)) / 2, "linear": 1 - gone, "none": 1.0}[settings.decay]
-    return settings.learning_rate * (settings.floor + (1 - settings.floor) * left)
+    progress = (step - warm_up) / max(1, steps - warm_up)
+    decay = {"cosine": (1 + math.cos(math.pi * progress)) / 2, "linear": 1 - progress, "none": 1.0}[settings.decay]
+    return settings.learning_rate * (settings.floor + (1 - settings.floor) * decay)
 
 
 def make_optimizer(settings: LoopSettings, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    """Adam, or Adagrad as bilm-tf had it."""
+    """The optimizer: Adam, or Adagrad with the constants of bilm-tf."""
     if settings.optimizer == "adagrad":
         return torch.optim.Adagrad(parameters, lr=settings.learning_rate, initial_accumulator_value=1.0, eps=0.0)
     return torch.optim.Adam(parameters, lr=settings.learning_rate, betas=(0.9, 0.99), eps=1e-9, fused=True)
 
 
-def _below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
+def _with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,15 +1,15 @@
-"""How the text is read in training: many places side by side, window after window, forward and backward.
+"""Training batches: many rows of text side by side, cut into windows for truncated backpropagation through time.
 
-The words of a shard are a ring: ``0 w w w 0 w w 0 ...`` with a 0 where a sentence ends and another begins. Rows start
-at equal distances on it and each goes on by a window a step. The backward direction does the same on the ring turned
-round, at places of its own, so that its state, too, comes from what it has just read. In the forward direction a 0 is
+The words of a shard form a ring: ``0 w w w 0 w w 0 ...`` with a 0 where a sentence ends and another begins. Rows start
+at equal distances on it, and each advances by one window per step. The backward direction does the same on the reversed
+ring, at positions of its own, so that its state, too, comes from what it has just read. In the forward direction a 0 is
 read as ``<S>`` and predicted as ``</S>``; in the backward one it is the other way round.
 
-Some rows are *fresh*: they begin every window at the beginning of a sentence, with nothing remembered, as a sentence is
-embedded. A sentence that the window cut off is begun anew in the next.
+Some rows are *fresh*: they start every window at the start of a sentence with a zero state, as when a sentence is
+embedded. A sentence that the window cut off is read again from its start in the next window.
 
-Everything that is drawn at random depends on the seed and the number of the step or epoch alone, so a run that goes on
-from a checkpoint draws what it would have drawn.
+All random numbers depend on nothing but the seed and the number of the step or epoch, so a resumed run draws the same
+numbers as an uninterrupted one.
 
 Shapes: B rows of this process, T words of a window, U distinct words.
 """
@@ -34,28 +34,28 @@ DIRECTIONS = 2
 
 
 class Window(NamedTuple):
-    """What one step reads, and what it should have predicted."""
+    """One training batch: the words that a step reads, and its targets."""
 
     places: Tensor  # (2, T, B) row of the distinct word
     characters: Tensor | None  # (U, C)
     character_lengths: Tensor | None  # (U,), on the CPU
     ids: Tensor | None  # (U,) for a model that reads word numbers
     targets: Tensor  # (2, T * B) words of the vocabulary
-    keep: Tensor  # (2, B) 1 where a row's state is kept, 0 where it is forgotten
+    keep: Tensor  # (2, B) 1 where the LSTM state of a row is carried over, 0 where it is reset
 
 
 @dataclass(frozen=True)
 class _Ring:
-    """A shard in one direction."""
+    """The words of a shard as a ring, in one direction."""
 
     tokens: Tensor  # (n,)
-    starts: Tensor  # where sentences begin, over as many rounds as a window may reach
-    documents: Tensor  # where documents begin
+    starts: Tensor  # where sentences start, repeated for as many rounds as a window may span
+    documents: Tensor  # where documents start
     targets: Tensor  # (words,) word of the shard to word of the vocabulary
 
 
 class Windows:
-    """An endless stream of windows that can be left at any place and taken up there again."""
+    """An endless stream of training windows that can be checkpointed and resumed at any position."""
 
     def __init__(
         self,
@@ -68,25 +68,25 @@ class Windows:
     ) -> None:
         self._shards, self._words, self._vocabulary = shards, words, vocabulary
         self._settings, self._device = settings, device
-        self._mine = processes.share(settings.rows)
+        self._own_rows = processes.own_rows(settings.rows)
         rows = torch.arange(settings.rows)
-        share = settings.fresh_rows
-        fresh = ((rows + 1) * share + 1e-9).floor() > (rows * share + 1e-9).floor()
-        self._fresh = fresh[self._mine].to(device)
+        fraction = settings.fresh_rows
+        fresh = ((rows + 1) * fraction + 1e-9).floor() > (rows * fraction + 1e-9).floor()
+        self._fresh = fresh[self._own_rows].to(device)
         self.windows_per_epoch = sum(self._windows(number) for number in range(len(shards)))
         self._epoch = self._turn = self._window = 0
-        self._begin_shard()
+        self._start_shard()
 
-    def step(self, number: int) -> Window:
-        """The next window, which is that of step ``number`` of a run."""
+    def next_window(self, step: int) -> Window:
+        """The next window; ``step`` is the number of the training step that reads it."""
         if self._window == self._windows(self._order[self._turn]):
             self._window, self._turn = 0, self._turn + 1
             if self._turn == len(self._order):
                 self._turn, self._epoch = 0, self._epoch + 1
-            self._begin_shard()
-        generator = torch.Generator().manual_seed(mix_seeds(self._settings.seed, number, 2))
-        forgetting = torch.rand(DIRECTIONS, self._settings.rows, generator=generator) < self._settings.forget
-        keep = ~forgetting[:, self._mine].to(self._device) & ~self._fresh & ~self._ended
+            self._start_shard()
+        generator = torch.Generator().manual_seed(mix_seeds(self._settings.seed, step, 2))
+        reset = torch.rand(DIRECTIONS, self._settings.rows, generator=generator) < self._settings.forget
+        keep = ~reset[:, self._own_rows].to(self._device) & ~self._fresh & ~self._ended
         if self._window == 0:
             keep = torch.zeros_like(keep)
         window = self._read(keep.to(torch.get_default_dtype()))
@@ -94,20 +94,20 @@ class Windows:
         return window
 
     def position(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """Where the reading is: plain facts, and tensors with a column for each row of this process."""
+        """The position in the text: plain counters, and tensors with a column for each row of this process."""
         facts = {"epoch": self._epoch, "turn": self._turn, "window": self._window}
         return facts, {"pointers": self._pointers, "ended": self._ended}
 
     def restore(self, facts: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        """Go on from there; the tensors have the columns of all processes."""
+        """Resume from a position; the tensors have the columns of all processes."""
         self._epoch, self._turn, self._window = (int(facts[name]) for name in ("epoch", "turn", "window"))
-        self._begin_shard()
-        self._pointers = tensors["pointers"][:, self._mine].to(self._device)
-        self._ended = tensors["ended"][:, self._mine].to(self._device)
+        self._start_shard()
+        self._pointers = tensors["pointers"][:, self._own_rows].to(self._device)
+        self._ended = tensors["ended"][:, self._own_rows].to(self._device)
 
     @property
     def epochs(self) -> float:
-        """How often the text was read so far."""
+        """Passes over the text so far, as a fraction."""
         done = sum(self._windows(number) for number in self._order[: self._turn]) + self._window
         return self._epoch + done / self.windows_per_epoch
 
@@ -115,24 +115,24 @@ class Windows:
         tokens = self._shards.training.shards[number].tokens
         return max(1, tokens // (self._settings.rows * self._settings.window))
 
-    def _begin_shard(self) -> None:
-        """Load the shard whose turn it is, and put the rows at their places."""
+    def _start_shard(self) -> None:
+        """Load the next shard, and place the rows on it."""
         generator = torch.Generator().manual_seed(mix_seeds(self._settings.seed, self._epoch, 1))
         self._order = torch.randperm(len(self._shards), generator=generator).tolist()
         rotation = torch.rand(DIRECTIONS, len(self._shards), generator=generator)[:, self._turn]
         shard = self._shards[self._order[self._turn]]
         self._table = self._encode(shard.words[1:])
         tokens = torch.from_numpy(np.array(shard.tokens)).to(self._device)
-        known = torch.tensor(_known(self._vocabulary, shard.words), device=self._device)
+        word_ids = torch.tensor(_vocabulary_ids(self._vocabulary, shard.words), device=self._device)
         size = len(tokens)
         rounds = 3 + self._settings.window // size
         documents = torch.from_numpy(np.array(shard.documents)).to(self._device)
         self._rings = (
-            _ring(tokens, documents, _predicting(known, 1), rounds),
-            _ring(tokens.flip(0), (size - documents).flip(0), _predicting(known, 0), rounds),
+            _ring(tokens, documents, _targets_of(word_ids, 1), rounds),
+            _ring(tokens.flip(0), (size - documents).flip(0), _targets_of(word_ids, 0), rounds),
         )
         even = torch.arange(self._settings.rows, dtype=torch.float64) / self._settings.rows
-        rows = ((rotation.unsqueeze(1) + even) * size).long()[:, self._mine].to(self._device) % size
+        rows = ((rotation.unsqueeze(1) + even) * size).long()[:, self._own_rows].to(self._device) % size
         self._pointers = torch.stack(
             [ring.starts[torch.searchsorted(ring.starts, row)] for ring, row in zip(self._rings, rows, strict=True)]
         )
@@ -140,7 +140,7 @@ class Windows:
         self._ended = torch.zeros_like(self._pointers, dtype=torch.bool)
 
     def _encode(self, words: list[str]) -> list[Tensor | None]:
-        """Spellings and numbers of ``<S>``, ``</S>`` and the shard's words, small enough to keep on the device."""
+        """Character ids of ``<S>``, ``</S>`` and the shard's words, in types small enough to keep on the device."""
         encoded = self._words.encode(words)
         kinds = (torch.int16 if self._words.characters and self._words.characters.size < 1 << 15 else torch.int32,)
         kinds = (*kinds, torch.int64, torch.int64)
@@ -169,8 +169,8 @@ class Windows:
         for ring, old in zip(self._rings, self._pointers, strict=True):
             end = old + window
             last = torch.searchsorted(ring.starts, end, right=True) - 1
-            begun_anew = torch.where(ring.starts[last] > old, ring.starts[last], ring.starts[last + 1])
-            new = torch.where(self._fresh, begun_anew, end)
+            sentence_start = torch.where(ring.starts[last] > old, ring.starts[last], ring.starts[last + 1])
+            new = torch.where(self._fresh, sentence_start, end)
             if self._settings.forget_documents:
                 ended.append(torch.searchsorted(ring.documents, new) > torch.searchsorted(ring.documents, old))
             pointers.append(new % len(ring.tokens))
@@ -179,27 +179,27 @@ class Windows:
 
 
 def mix_seeds(*numbers: int) -> int:
-    """One seed out of several numbers, such that neighbours have nothing in common."""
+    """Mix several numbers into one random seed, such that consecutive numbers give unrelated seeds."""
     return int(np.random.SeedSequence(list(numbers)).generate_state(2, np.uint32).view(np.uint64)[0] >> 1)
 
 
-def _known(vocabulary: Vocabulary, words: list[str]) -> list[int]:
-    """Numbers in the vocabulary; a word of the text that happens to be called ``<S>`` is no boundary."""
+def _vocabulary_ids(vocabulary: Vocabulary, words: list[str]) -> list[int]:
+    """Vocabulary ids of words; a word of the text that is spelled ``<S>`` is unknown, not a boundary."""
     unknown = vocabulary.id(vocabulary.unk)
     numbers = zip(words, vocabulary.encode(words), strict=True)
     return [unknown if word in RESERVED else number for word, number in numbers]
 
 
 def _ring(tokens: Tensor, documents: Tensor, targets: Tensor, rounds: int) -> _Ring:
-    # A sentence begins with the 0 before its first word; of the ring turned round that is the 0 after its last.
+    # A sentence starts with the 0 before its first word; on the reversed ring that is the 0 after its last.
     starts = (tokens == BOUNDARY).nonzero().squeeze(1)
     turns = [len(tokens) * turn for turn in range(rounds)]
     starts, documents = (torch.cat([places + turn for turn in turns]) for places in (starts, documents))
     return _Ring(tokens, starts, documents, targets)
 
 
-def _predicting(known: Tensor, boundary: int) -> Tensor:
-    """Which words of the vocabulary the words of a shard are, when they are to be predicted."""
-    targets = known.clone()
+def _targets_of(word_ids: Tensor, boundary: int) -> Tensor:
+    """Vocabulary id of each word of a shard as a prediction target; ``boundary`` is that of a sentence end."""
+    targets = word_ids.clone()
     targets[BOUNDARY] = boundary
     return targets

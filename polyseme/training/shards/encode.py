@@ -1,6 +1,6 @@
-"""What a worker process does with a chunk of text: words to numbers that are its own, as one array.
+"""Encoding of a text chunk in a worker process: tokenisation, and words to ids local to the chunk.
 
-Imports no torch, so that a process starts in an instant.
+Imports no torch, so that worker processes start quickly.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 from polyseme.text.corpus import split_lines
 from polyseme.training.shards.sources import TextChunk
 
-BOUNDARY = "\n"  # stands after a sentence; no word can hold one
+BOUNDARY = "\n"  # marks the end of a sentence; no word can contain one
 
 
 @dataclass(frozen=True)
 class EncodeOptions:
-    """How text is read.
+    """Options of tokenising and encoding a text.
 
     Attributes:
-        tokenized: A sentence a line, its words apart by white space; else raw text.
-        lowercase: Whether words lose their capitals, after sentences and words have been found.
-        max_sentence: Words of a sentence at most; a longer one is cut there.
+        tokenized: One sentence per line, words separated by white space; else raw text.
+        lowercase: Whether words are lowercased, after sentences and words have been found.
+        max_sentence: Longest sentence in words; a longer one is split there.
     """
 
     tokenized: bool = False
@@ -35,17 +35,17 @@ class EncodeOptions:
 
 
 class EncodedChunk(NamedTuple):
-    """A chunk of text in numbers.
+    """A text chunk encoded as word ids.
 
     Attributes:
-        words: The distinct words, joined by newlines; the first has the number 1.
+        words: The distinct words, joined by newlines; the first has id 1.
         tokens: Sentence after sentence, each with a 0 after it (uint16 where that is wide enough, else int32).
-        documents: Where in these a document begins (int64).
-        sentences: How many there are.
-        characters: Of the text, a line end after each unit among them.
-        cut: Sentences that were too long.
-        size: Bytes of the text.
-        held_out: Which part it belongs to.
+        documents: Offsets in these at which documents start (int64).
+        sentences: Number of sentences.
+        characters: Characters of the text, counting a line end after each unit.
+        cut: Sentences that were split because they were too long.
+        size: Size of the text in bytes.
+        held_out: Whether it belongs to the held-out split.
     """
 
     words: str
@@ -58,56 +58,56 @@ class EncodedChunk(NamedTuple):
     held_out: bool
 
 
-def encode_chunk(chunk: TextChunk, reading: EncodeOptions) -> EncodedChunk:
-    """Find the words and number them."""
+def encode_chunk(chunk: TextChunk, options: EncodeOptions) -> EncodedChunk:
+    """Tokenise a text chunk and encode its words as ids."""
     stream: list[str] = []
     documents: list[int] = []
     sentences = cut = 0
-    begins = False
-    for text, text_begins in zip(chunk.texts, chunk.begins, strict=True):
-        begins, start = begins or text_begins, len(stream)
-        for words in split_lines(text.split("\n"), raw=not reading.tokenized):
-            if len(words) > reading.max_sentence:
+    starts = False
+    for text, text_starts in zip(chunk.texts, chunk.starts, strict=True):
+        starts, first = starts or text_starts, len(stream)
+        for words in split_lines(text.split("\n"), raw=not options.tokenized):
+            if len(words) > options.max_sentence:
                 cut += 1
-            for part in _parts(words, reading.max_sentence):
+            for part in _split_sentence(words, options.max_sentence):
                 stream += part
                 stream.append(BOUNDARY)
                 sentences += 1
-        if begins and len(stream) > start:  # a document without words is none
-            documents.append(start)
-            begins = False
-    words, tokens = number_words(stream, reading.lowercase)
+        if starts and len(stream) > first:  # a document without words does not count
+            documents.append(first)
+            starts = False
+    words, tokens = assign_ids(stream, options.lowercase)
     if len(words) < 1 << 16:
-        tokens = tokens.astype(np.uint16)  # half as much to send to the main process
+        tokens = tokens.astype(np.uint16)  # halves what is sent to the main process
     characters = sum(map(len, chunk.texts)) + len(chunk.texts)
     offsets = np.array(documents, np.int64)
     return EncodedChunk("\n".join(words), tokens, offsets, sentences, characters, cut, chunk.size, chunk.held_out)
 
 
-def number_words(stream: list[str], lowercase: bool) -> tuple[list[str], np.ndarray]:
-    """The distinct words in order of appearance, and the stream in their numbers from 1; a boundary is 0."""
-    numbers = _numbers()
-    tokens = np.fromiter(map(numbers.__getitem__, stream), np.int32, len(stream))
+def assign_ids(stream: list[str], lowercase: bool) -> tuple[list[str], np.ndarray]:
+    """Assign word ids: the distinct words in order of appearance, and the stream as ids from 1; a boundary is 0."""
+    ids = _new_ids()
+    tokens = np.fromiter(map(ids.__getitem__, stream), np.int32, len(stream))
     if lowercase:
-        numbers, before = _numbers(), numbers
-        tokens = np.fromiter((numbers[word.lower()] for word in before), np.int32, len(before))[tokens]
-    return list(islice(numbers, 1, None)), tokens
+        ids, cased = _new_ids(), ids
+        tokens = np.fromiter((ids[word.lower()] for word in cased), np.int32, len(cased))[tokens]
+    return list(islice(ids, 1, None)), tokens
 
 
-def _numbers() -> defaultdict[str, int]:
-    """A table that gives each new word the next number."""
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__
-    numbers[BOUNDARY] = 0
-    return numbers
+def _new_ids() -> defaultdict[str, int]:
+    """A dictionary that gives each new word the next id."""
+    ids: defaultdict[str, int] = defaultdict()
+    ids.default_factory = ids.__len__
+    ids[BOUNDARY] = 0
+    return ids
 
 
-def _parts(words: list[str], longest: int) -> Iterable[list[str]]:
+def _split_sentence(words: list[str], longest: int) -> Iterable[list[str]]:
     if len(words) <= longest:
         return (words,) if words else ()
-    return _cut(words, longest)
+    return _slices(words, longest)
 
 
-def _cut(words: list[str], longest: int) -> Iterator[list[str]]:
+def _slices(words: list[str], longest: int) -> Iterator[list[str]]:
     for start in range(0, len(words), longest):
         yield words[start : start + longest]

@@ -1,7 +1,7 @@
-"""Raw text to token shards, on all cores, in bounded memory, whole or not at all.
+"""Preparation of token shards from raw text: in parallel, in bounded memory, written atomically.
 
-The main process reads, decompresses and cuts; others find and number the words of a chunk; the main process lays the
-numbers of chunks over those of the shard, a look-up for each distinct word of a chunk and none for each token.
+The main process reads, decompresses and splits the text into chunks; worker processes tokenise and encode them; the
+main process maps the word ids of a chunk to those of the shard, with one look-up per distinct word and none per token.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from polyseme.training.shards.store import INDEX, LAYOUT, VOCABULARY, Shards
 from polyseme.training.shards.writer import ShardWriter, WordCounts
 
 UNITS = ("auto", "documents", "lines")
-_OURS = re.compile(rf"{INDEX}|{VOCABULARY}|(?:held-out-)?\d{{5,}}\.(?:tokens|words|documents)")
+_SHARD_FILES = re.compile(rf"{INDEX}|{VOCABULARY}|(?:held-out-)?\d{{5,}}\.(?:tokens|words|documents)")
 
 
 @dataclass(frozen=True)
 class PrepareSettings:
-    """How text is read, what of it is held out, and how much goes into a shard.
+    """Settings of text preparation: tokenisation, the held-out split, the size of shards.
 
     Attributes:
-        tokenized: A sentence a line, its words apart by white space; else raw text. Blank lines part documents.
-        lowercase: Whether words lose their capitals.
-        max_sentence: Words of a sentence at most; a longer one is cut there, and nothing is dropped.
-        held_out: The share of the text that is not trained on; 0 for none; None chooses 1/256 or, for less than
-            20 million characters, as much as gives some 20,000 words, but at most 1/20.
-        held_out_unit: What is held out as a whole: ``documents``, ``lines`` (stretches of up to 20), or ``auto``, which
-            takes lines where there are too few documents.
-        held_out_from: Files to measure with, instead of a share of the text.
-        shard_tokens: Tokens of a shard at most.
-        max_types: Distinct words that are counted at a time; beyond, the rarest are forgotten.
+        tokenized: One sentence per line, words separated by white space; else raw text. Blank lines separate documents.
+        lowercase: Whether words are lowercased.
+        max_sentence: Longest sentence in words; a longer one is split there, and nothing is dropped.
+        held_out: Fraction of the text that is not trained on; 0 for none; None chooses 1/256 or, for less than
+            20 million characters, enough for about 20,000 words, but at most 1/20.
+        held_out_unit: Unit of the held-out split: ``documents``, ``lines`` (runs of up to 20 lines), or ``auto``, which
+            chooses lines where there are too few documents.
+        held_out_from: Files to evaluate on, instead of a fraction of the text.
+        shard_tokens: Most tokens in a shard.
+        max_types: Most distinct words that are counted at a time; beyond it the rarest are dropped.
     """
 
     tokenized: bool = False
@@ -68,32 +68,34 @@ class PrepareSettings:
 
     def __post_init__(self) -> None:
         if self.held_out is not None and not 0 <= self.held_out < 1:
-            raise ConfigError(f"held_out is a share of the text, so from 0 to less than 1; not {self.held_out}")
+            raise ConfigError(f"held_out must be a fraction of the text, from 0 to less than 1; got {self.held_out}")
         if self.held_out is not None and self.held_out_from:
-            raise ConfigError("held_out takes a share of the text and held_out_from other files; say one of them")
+            raise ConfigError(
+                "held_out takes a fraction of the text and held_out_from takes other files; give only one of them"
+            )
         if self.held_out_unit not in UNITS:
-            raise ConfigError(f"held_out_unit must be one of {', '.join(UNITS)}; not {self.held_out_unit!r}")
+            raise ConfigError(f"held_out_unit must be one of {', '.join(UNITS)}; got {self.held_out_unit!r}")
         if self.max_sentence < 1 or self.max_types < 4:
             raise ConfigError("max_sentence must be at least 1, and max_types at least 4")
         if not self.max_sentence < self.shard_tokens < 1 << 31:
             raise ConfigError(
-                f"a shard must hold a sentence of {self.max_sentence} words and its end, and fewer than 2^31 tokens; "
-                f"shard_tokens is {self.shard_tokens}"
+                f"shard_tokens must be larger than max_sentence ({self.max_sentence}) and less than 2^31; "
+                f"got {self.shard_tokens}"
             )
 
 
 @dataclass(frozen=True)
 class PrepareProgress:
-    """How far the preparation is.
+    """Progress of the text preparation.
 
     Attributes:
-        bytes_read: Bytes of text, after decompression.
-        bytes_total: Of how many, or None where nobody knows (compressed files, standard input).
+        bytes_read: Bytes of text read, after decompression.
+        bytes_total: Bytes of the whole text, or None where it is unknown (compressed files, standard input).
         tokens: Words and sentence ends so far.
         sentences: Sentences so far.
-        seconds: Since the beginning.
-        finished: Whether the folder is there.
-        reused: Whether it was there before, made from the same text with the same settings.
+        seconds: Seconds since the start.
+        finished: Whether the folder is complete.
+        reused: Whether it existed before, made from the same text with the same settings.
     """
 
     bytes_read: int
@@ -106,7 +108,7 @@ class PrepareProgress:
 
     @property
     def megabytes_per_second(self) -> float:
-        """Speed."""
+        """Reading speed in megabytes of text per second."""
         return self.bytes_read / 1e6 / max(self.seconds, 1e-9)
 
 
@@ -116,69 +118,69 @@ def prepare(
     settings: PrepareSettings | None = None,
     workers: int | None = None,
 ) -> Iterator[PrepareProgress]:
-    """Make shards of text, and report now and then; the last report says that the folder is there.
+    """Prepare shards from text, yielding progress; the last item has ``finished`` set.
 
-    Nothing is done where the folder was made from the same files (by path, size and time) with the same settings;
-    standard input is always read anew.
+    A folder that was made from the same files (by path, size and time) with the same settings is reused; standard input
+    is always read again.
 
     Args:
         paths: Files, folders, patterns, or ``-`` for standard input.
-        folder: Where to; what is in it already must be shards, and is replaced.
-        settings: How.
-        workers: Processes beside this one; 1 starts none. [one a core]
+        folder: Output folder; existing shards in it are replaced, anything else is refused.
+        settings: Settings of the preparation.
+        workers: Worker processes; 1 starts none. [one per core]
     """
     settings, place = settings or PrepareSettings(), Path(folder).absolute()
-    inputs = TextSources.find(paths, settings.held_out_from, place)
+    sources = TextSources.find(paths, settings.held_out_from, place)
     made_from = {
         "settings": {**asdict(settings), "held_out_from": list(settings.held_out_from)},
-        "inputs": inputs.identities(),
+        "inputs": sources.identities(),
     }
-    begun = time.monotonic()
-    if found := _find(place, made_from, inputs):
-        yield _report(found, begun)
+    started = time.monotonic()
+    if found := _find_reusable(place, made_from, sources):
+        yield _report(found, started)
         return
-    work = _Work(settings, inputs)
+    work = _Preparation(settings, sources)
     with atomic_folder(place) as unfinished:
         writers = _Writers(unfinished, settings)
         for encoded in work.run(workers):
             writers.add(encoded)
-            yield writers.report(inputs.bytes_total, begun)
+            yield writers.report(sources.bytes_total, started)
         if not writers.training.tokens:
-            names = ", ".join(map(str, inputs.training[:3]))
-            raise InputError(f"there are no words to train on in {names}; give more text, or hold less of it out")
+            names = ", ".join(map(str, sources.training[:3]))
+            raise InputError(f"there are no words to train on in {names}; give more text, or lower held_out")
         writers.close({**made_from, "rule": asdict(work.rule)})
-    yield replace(writers.report(inputs.bytes_total, begun), finished=True)
+    yield replace(writers.report(sources.bytes_total, started), finished=True)
 
 
-class _Work:
-    """The chunks of a text, and the rule that parts them."""
+class _Preparation:
+    """The chunks of a text, split into training and held-out text."""
 
-    def __init__(self, settings: PrepareSettings, inputs: TextSources) -> None:
-        self.settings, self.inputs = settings, inputs
+    def __init__(self, settings: PrepareSettings, sources: TextSources) -> None:
+        self.settings, self.sources = settings, sources
         self.rule = HeldOutRule()
 
     def run(self, workers: int | None) -> Iterator[EncodedChunk]:
-        reading = EncodeOptions(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
-        count = number_of_workers(workers, self.inputs.size)
-        return map_processes(partial(encode_chunk, reading=reading), self._chunks(), count)
+        options = EncodeOptions(self.settings.tokenized, self.settings.lowercase, self.settings.max_sentence)
+        count = number_of_workers(workers, self.sources.size)
+        return map_processes(partial(encode_chunk, options=options), self._chunks(), count)
 
     def _chunks(self) -> Iterator[TextChunk]:
         yield from gather_chunks(self._training_units())
-        held_out = cut_units(read_lines(self.inputs.held_out), HeldOutRule())
+        held_out = cut_units(read_lines(self.sources.held_out), HeldOutRule())
         yield from gather_chunks(unit._replace(held_out=True) for unit in held_out)
 
     def _training_units(self) -> Iterator[TextUnit]:
-        lines, settings = read_lines(self.inputs.training), self.settings
+        lines, settings = read_lines(self.sources.training), self.settings
         if not settings.held_out_from and settings.held_out != 0:
             sample = take_sample(lines)
             raw = not settings.tokenized
-            self.rule = choose_rule(sample, raw, self.inputs.size or 0, settings.held_out, settings.held_out_unit)
+            self.rule = choose_rule(sample, raw, self.sources.size or 0, settings.held_out, settings.held_out_unit)
             lines = chain(sample, lines)
         return cut_units(lines, self.rule)
 
 
 class _Writers:
-    """The two parts of a folder on their way to the disk."""
+    """Writers of the training and the held-out split."""
 
     def __init__(self, folder: Path, settings: PrepareSettings) -> None:
         self._folder = folder
@@ -192,16 +194,16 @@ class _Writers:
         self._bytes += encoded.size
         self._cut += encoded.cut
 
-    def report(self, bytes_total: int | None, begun: float) -> PrepareProgress:
+    def report(self, bytes_total: int | None, started: float) -> PrepareProgress:
         tokens, sentences = (
             getattr(self.training, what) + getattr(self.held_out, what) for what in ("tokens", "sentences")
         )
-        return PrepareProgress(self._bytes, bytes_total, tokens, sentences, time.monotonic() - begun)
+        return PrepareProgress(self._bytes, bytes_total, tokens, sentences, time.monotonic() - started)
 
     def close(self, made_from: dict[str, Any]) -> None:
         self.training.close()
         self.held_out.close()
-        vocabulary = "".join(f"{word}\t{count}\n" for word, count in self._counts.falling()).encode()
+        vocabulary = "".join(f"{word}\t{count}\n" for word, count in self._counts.most_common()).encode()
         (self._folder / VOCABULARY).write_bytes(vocabulary)
         index = {
             "polyseme shards": LAYOUT,
@@ -217,22 +219,24 @@ class _Writers:
         (self._folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _find(folder: Path, made_from: dict[str, Any], inputs: TextSources) -> Shards | None:
-    """What is there already and need not be made; what is not ours is not overwritten."""
+def _find_reusable(folder: Path, made_from: dict[str, Any], sources: TextSources) -> Shards | None:
+    """Open shards that can be reused; a folder that holds anything else is refused."""
     if not folder.exists():
         return None
-    if not folder.is_dir() or not all(_OURS.fullmatch(path.name) for path in folder.iterdir()):
-        raise OutputError(f"{folder} holds something else than shards, so it is not overwritten; choose another name")
+    if not folder.is_dir() or not all(_SHARD_FILES.fullmatch(path.name) for path in folder.iterdir()):
+        raise OutputError(
+            f"{folder} contains files that are not shards, so it is not overwritten; choose another folder"
+        )
     try:
         shards = Shards.open(folder)
     except FormatError:
         return None
     same = all(shards.index.get(key) == value for key, value in made_from.items())
-    return shards if same and not inputs.read_once else None
+    return shards if same and not sources.read_once else None
 
 
-def _report(shards: Shards, begun: float) -> PrepareProgress:
+def _report(shards: Shards, started: float) -> PrepareProgress:
     size = int(shards.index["bytes"])
     tokens = shards.training.tokens + shards.held_out.tokens
     sentences = shards.training.sentences + shards.held_out.sentences
-    return PrepareProgress(size, size, tokens, sentences, time.monotonic() - begun, finished=True, reused=True)
+    return PrepareProgress(size, size, tokens, sentences, time.monotonic() - started, finished=True, reused=True)

@@ -1,8 +1,9 @@
-"""Lines to units, which are trained on or held out as a whole, and units to chunks of work.
+"""Text sources: input files, their split into training and held-out text, and chunks for worker processes.
 
-A document is the lines up to a blank one, or to the end of the file. A unit is a document or, where a text has too few
-of those, a stretch of lines of one. Whether a unit is held out depends on nothing but its text, so it is the same in
-every run, on every machine, and for every copy of the text: its SHA-256 as a number in [0, 1) is below the share.
+A document is the lines up to a blank one, or to the end of the file. The split is made by units: a unit is a document
+or, where a text has too few of those, a run of lines of one. Whether a unit is held out depends on nothing but its
+text, so it is the same in every run, on every machine, and for every copy of the text: the SHA-256 of the text, as a
+number in [0, 1), is below the held-out fraction.
 """
 
 from __future__ import annotations
@@ -16,56 +17,60 @@ from typing import Any, NamedTuple
 from polyseme.errors import InputError
 from polyseme.text.corpus import Paths, Source, expand, open_text, split_lines
 
-COMPRESSED = {".gz": 3.0, ".bz2": 4.0, ".xz": 3.5, ".zst": 3.0}  # bytes of text for one of the file, about
-LONGEST_UNIT = 1 << 20  # characters; what follows them in a document is held out or not as they are
-CHUNK_BYTES = 1 << 21  # bytes that one process works on at a time
-STRETCH = 20  # lines of a unit that is no document
+COMPRESSION_RATIOS = {".gz": 3.0, ".bz2": 4.0, ".xz": 3.5, ".zst": 3.0}  # rough bytes of text per byte of file
+LONGEST_UNIT = 1 << 20  # characters; the rest of a longer document follows the decision on its first unit
+CHUNK_BYTES = 1 << 21  # text that a worker process takes at a time
+RUN_LINES = 20  # most lines of a unit that is not a document
 
-SAMPLE = 20_000_000  # characters at the beginning of the text that the choice of a rule looks at
-USUAL_SHARE = 1 / 256
-LARGEST_SHARE = 1 / 20
-WANTED_WORDS = 20_000
-WANTED_DOCUMENTS = 8  # to be expected in the held-out part: with these, chance leaves it empty once in 3,000 texts
-WANTED_STRETCHES = 20  # shorter ones are taken, rather than fewer
+SAMPLE = 20_000_000  # characters at the start of the text by which the rule is chosen
+USUAL_FRACTION = 1 / 256
+LARGEST_FRACTION = 1 / 20
+HELD_OUT_WORDS = 20_000
+HELD_OUT_DOCUMENTS = 8  # expected number; with 8, the held-out split is empty once in 3,000 texts
+HELD_OUT_RUNS = 20  # shorter runs are taken, rather than fewer
 
 
 @dataclass(frozen=True)
 class TextSources:
-    """Files to train on, and files to measure with where these are given apart."""
+    """Text files to train on, and files to evaluate on where these are given separately."""
 
     training: tuple[Source, ...]
     held_out: tuple[Source, ...] = ()
 
     @classmethod
     def find(cls, paths: Paths, held_out: Paths, folder: Path) -> TextSources:
-        """The files meant: none is in both parts, and none lies in the folder of our own output."""
-        apart = _outside(folder, expand(held_out), ())
+        """Find the files; none is in both splits, and none lies in the output folder."""
+        separate = _outside(folder, expand(held_out), ())
         found = expand(paths)
-        training = _outside(folder, found, apart)
+        training = _outside(folder, found, separate)
         if not training:
             names = ", ".join(map(str, found[:3])) or "nothing"
-            raise InputError(f"{names}: there is no text to train on but what is held out, or lies in {folder}")
-        return cls(tuple(training), tuple(apart))
+            raise InputError(
+                f"{names}: no text is left to train on besides held-out files and files in {folder}; give other files"
+            )
+        return cls(tuple(training), tuple(separate))
 
     @property
     def read_once(self) -> bool:
-        """Whether standard input is among them, which nobody can compare with what it was."""
+        """Whether standard input is among them, which cannot be read twice."""
         return "-" in (*self.training, *self.held_out)
 
     @property
     def size(self) -> int | None:
-        """Bytes of text, roughly where it is compressed, or None where nobody knows."""
+        """Size of the text in bytes, estimated for compressed files, or None for standard input."""
         return (
-            None if self.read_once else int(sum(_size(path) * COMPRESSED.get(path.suffix, 1) for path in self._paths()))
+            None
+            if self.read_once
+            else int(sum(_size(path) * COMPRESSION_RATIOS.get(path.suffix, 1) for path in self._paths()))
         )
 
     @property
     def bytes_total(self) -> int | None:
-        """Bytes of text, where that is known for certain."""
-        return None if any(path.suffix in COMPRESSED for path in self._paths()) else self.size
+        """Exact size of the text in bytes, or None where it is not known."""
+        return None if any(path.suffix in COMPRESSION_RATIOS for path in self._paths()) else self.size
 
     def identities(self) -> list[dict[str, Any]]:
-        """By what the same files are recognised: path, size, and the time of the last change."""
+        """What identifies the files when shards are reused: path, size and modification time."""
         return [
             {"held_out": held_out, **_identity(source)}
             for held_out, sources in ((False, self.training), (True, self.held_out))
@@ -99,16 +104,16 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
 class HeldOutRule:
-    """Which units are held out.
+    """Rule of the held-out split, by a hash of the text.
 
     Attributes:
-        share: How much of the text, about.
-        lines: Lines of a unit at most, or None where documents are the units.
+        share: Fraction of the text that is held out, about.
+        lines: Most lines of a unit, or None where documents are the units.
     """
 
     share: float = 0.0
@@ -122,32 +127,32 @@ class HeldOutRule:
 
 
 class TextUnit(NamedTuple):
-    """Lines that are kept together, or the first or a further part of very many.
+    """A unit of text, which is trained on or held out as a whole; a very long document has several.
 
     Attributes:
         text: The lines, joined by newlines.
-        size: Its bytes.
-        begins: Whether it follows on nothing: a document begins, or what stood before is in the other part.
-        held_out: Which part it is in.
+        size: Size of the text in bytes.
+        starts: Whether a document starts here, or the unit before it is in the other split.
+        held_out: Whether it is held out.
     """
 
     text: str
     size: int
-    begins: bool
+    starts: bool
     held_out: bool
 
 
 class TextChunk(NamedTuple):
-    """Units of one part, in order, for one process to work on."""
+    """Consecutive units of one split, for one worker process."""
 
     texts: list[str]
-    begins: list[bool]
+    starts: list[bool]
     size: int
     held_out: bool
 
 
 def read_lines(sources: Iterable[Source]) -> Iterator[str]:
-    """Lines of all files; a blank one after each file, since no document runs over its end."""
+    """Read the lines of all files, with a blank line after each, since no document crosses files."""
     for source in sources:
         with open_text(source) as lines:
             yield from lines
@@ -155,11 +160,11 @@ def read_lines(sources: Iterable[Source]) -> Iterator[str]:
 
 
 def cut_units(lines: Iterable[str], rule: HeldOutRule) -> Iterator[TextUnit]:
-    """Cut lines into units."""
+    """Group lines into units, and decide for each whether it is held out."""
     gathered: list[str] = []
     characters = 0
-    decided: bool | None = None  # for the rest of a document that is longer than a unit
-    begins, before = True, False
+    decided: bool | None = None  # the decision for the rest of a document longer than a unit
+    starts, before = True, False
     for line in lines:
         blank = not line or line.isspace()
         if not blank:
@@ -169,16 +174,16 @@ def cut_units(lines: Iterable[str], rule: HeldOutRule) -> Iterator[TextUnit]:
             text = "\n".join(gathered)
             encoded = text.encode()
             held_out = rule.holds(encoded) if decided is None else decided
-            yield TextUnit(text, len(encoded) + 1, begins or held_out != before, held_out)
+            yield TextUnit(text, len(encoded) + 1, starts or held_out != before, held_out)
             decided = held_out if rule.lines is None else None
-            begins, before = False, held_out
+            starts, before = False, held_out
             gathered, characters = [], 0
         if blank:
-            begins, decided = True, None
+            starts, decided = True, None
 
 
 def gather_chunks(units: Iterable[TextUnit]) -> Iterator[TextChunk]:
-    """Put units together to what is worth a process's while, training and held-out text apart."""
+    """Gather units into chunks of a few megabytes, training and held-out text separately."""
     open_chunks: dict[bool, list[TextUnit]] = {False: [], True: []}
     sizes = {False: 0, True: 0}
     for unit in units:
@@ -194,12 +199,12 @@ def gather_chunks(units: Iterable[TextUnit]) -> Iterator[TextChunk]:
 
 
 def _chunk(units: Sequence[TextUnit]) -> TextChunk:
-    texts, sizes, begins, held_out = zip(*units, strict=True)
-    return TextChunk(list(texts), list(begins), sum(sizes), held_out[0])
+    texts, sizes, starts, held_out = zip(*units, strict=True)
+    return TextChunk(list(texts), list(starts), sum(sizes), held_out[0])
 
 
 def take_sample(lines: Iterator[str]) -> list[str]:
-    """The first lines of a text: all of them, if it is no longer than a sample."""
+    """Read the first lines of a text, up to `SAMPLE` characters."""
     sample: list[str] = []
     characters = 0
     for line in lines:
@@ -211,37 +216,37 @@ def take_sample(lines: Iterator[str]) -> list[str]:
 
 
 def choose_rule(sample: Sequence[str], raw: bool, size: int, share: float | None, unit: str) -> HeldOutRule:
-    """Choose what nobody has chosen: the share and the units, by a look at the beginning of the text.
+    """Choose the held-out fraction and the units that the user has not set, by a sample of the text.
 
     Args:
         sample: The first lines of the text.
         raw: Whether it is raw text.
-        size: Bytes of the whole text, about; what is no more than the sample has is not believed.
-        share: The share that is held out, if it is chosen.
+        size: Estimated bytes of the whole text; ignored where it is smaller than the sample.
+        share: The held-out fraction, if it is set.
         unit: ``documents``, ``lines``, or ``auto``.
     """
     characters = sum(map(len, sample)) + len(sample)
     if share is None:
-        share = USUAL_SHARE if characters >= SAMPLE else _share_of_small(sample, raw)
+        share = USUAL_FRACTION if characters >= SAMPLE else _fraction_of_small_text(sample, raw)
     documents, lines = _count_documents(sample)
     larger = max(1.0, size / max(1, characters)) if characters >= SAMPLE else 1.0
-    if unit == "documents" or (unit == "auto" and documents * larger * share >= WANTED_DOCUMENTS):
+    if unit == "documents" or (unit == "auto" and documents * larger * share >= HELD_OUT_DOCUMENTS):
         return HeldOutRule(share)
-    stretch = int(lines * larger * share / WANTED_STRETCHES)
-    return HeldOutRule(share, min(STRETCH, max(1, stretch)))
+    run = int(lines * larger * share / HELD_OUT_RUNS)
+    return HeldOutRule(share, min(RUN_LINES, max(1, run)))
 
 
-def _share_of_small(sample: Sequence[str], raw: bool) -> float:
-    """As much as gives enough words, within reason; words are counted in every so many lines only."""
-    stretches = [sample[start : start + STRETCH] for start in range(0, len(sample), len(sample) // 20 + STRETCH)]
-    characters = sum(len(line) for stretch in stretches for line in stretch)
-    words = sum(len(words) for stretch in stretches for words in split_lines(stretch, raw))
+def _fraction_of_small_text(sample: Sequence[str], raw: bool) -> float:
+    """The held-out fraction of a small text that gives enough words; words are counted in a subset of the lines."""
+    runs = [sample[start : start + RUN_LINES] for start in range(0, len(sample), len(sample) // 20 + RUN_LINES)]
+    characters = sum(len(line) for run in runs for line in run)
+    words = sum(len(words) for run in runs for words in split_lines(run, raw))
     total = words * sum(map(len, sample)) / max(1, characters)
-    return min(LARGEST_SHARE, max(USUAL_SHARE, WANTED_WORDS / max(1.0, total)))
+    return min(LARGEST_FRACTION, max(USUAL_FRACTION, HELD_OUT_WORDS / max(1.0, total)))
 
 
 def _count_documents(lines: Iterable[str]) -> tuple[int, int]:
-    """Documents, and lines that are not blank."""
+    """Count documents, and lines that are not blank."""
     documents = filled = 0
     before_blank = True
     for line in lines:

@@ -1,15 +1,15 @@
-"""Text made ready for training: token shards in a folder, opened here and made by `polyseme.training.shards.prepare`.
+"""Token shards on disk: the prepared text, opened here and written by `polyseme.training.shards.prepare`.
 
     index.json         what it was made from, and what there is
-    vocabulary.tsv     word, tab, count: the words of the training part, the commonest first, ties in alphabetical order
+    vocabulary.tsv     word, tab, count: words of the training split, most frequent first, ties in alphabetical order
     00000.tokens       int32, little-endian: sentence after sentence, each with a 0 after it
-    00000.words        the shard's own words in UTF-8, one a line; the first has the number 1, and is the commonest here
-    00000.documents    int64, little-endian: where in the tokens a document begins
-    held-out-00000.*   the same for the part that is never trained on
+    00000.words        the shard's own words in UTF-8, one per line; the first has id 1 and is the most frequent
+    00000.documents    int64, little-endian: offsets in the tokens at which documents start
+    held-out-00000.*   the same for the held-out split
 
-Numbers of words belong to one shard, so a vocabulary of any kind and size can be laid over them: a table of a shard's
-words does it. A document may go on in the next shard, a sentence never does. One word a line is safe because no word
-holds white space of any kind: both ways of reading text cut there.
+Word ids are local to a shard, so a vocabulary of any size can be applied later, through a table of the shard's words.
+A document may continue in the next shard, a sentence never does. One word per line is safe because no word contains
+white space of any kind: both raw and tokenised text are split there.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from polyseme.errors import FormatError, InputError
 from polyseme.text.vocabulary import BOS, EOS, RESERVED, UNK, Vocabulary
 from polyseme.training.shards.writer import ShardSize
 
-LAYOUT = 1  # the number of this way of laying things out
+LAYOUT = 1  # version of the file format
 INDEX, VOCABULARY = "index.json", "vocabulary.tsv"
 AGAIN = "prepare the text again"
 
 
 class Shard(NamedTuple):
-    """A stretch of text.
+    """One shard of tokens, memory-mapped.
 
     Attributes:
-        tokens: Numbers of words, 0 after each sentence; mapped into memory, read-only.
-        words: The word of each number; that of 0 is the empty string, which is no word.
-        documents: Where documents begin. The first tokens may belong to one that began in the shard before.
+        tokens: Word ids, with a 0 after each sentence; memory-mapped, read-only.
+        words: The word of each id; that of 0 is the empty string, which is no word.
+        documents: Offsets at which documents start. The first tokens may belong to one from the shard before.
     """
 
     tokens: np.ndarray
@@ -48,7 +48,7 @@ class Shard(NamedTuple):
 
 @dataclass(frozen=True)
 class SplitSize:
-    """The training text or the held-out one: how much there is, words and sentence ends together being tokens."""
+    """Size of the training or the held-out split; tokens are words and sentence ends."""
 
     tokens: int
     sentences: int
@@ -58,27 +58,27 @@ class SplitSize:
 
     @classmethod
     def from_index(cls, values: Mapping[str, Any]) -> SplitSize:
-        """As `ShardWriter.summary` wrote it."""
+        """Read the size of a split from the index, as `ShardWriter.summary` wrote it."""
         return cls(**{**values, "shards": tuple(ShardSize(**shard) for shard in values["shards"])})
 
 
 class Shards:
-    """A folder of shards. Its length, and what it gives by number, are the training part's.
+    """A folder of shards; ``len(shards)`` and ``shards[number]`` are those of the training split.
 
     Attributes:
-        folder: Where they are.
-        training: How much there is to train on.
-        held_out: How much there is to measure with.
-        index: Everything the index says.
+        folder: Folder of the files.
+        training: Size of the training split.
+        held_out: Size of the held-out split.
+        index: The contents of ``index.json``.
     """
 
     def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
         self.folder, self.index = folder, index
-        self.training, self.held_out = (SplitSize.from_index(index[part]) for part in ("training", "held_out"))
+        self.training, self.held_out = (SplitSize.from_index(index[split]) for split in ("training", "held_out"))
 
     @classmethod
     def open(cls, folder: str | PathLike[str]) -> Shards:
-        """Open a folder and check that all of it is there."""
+        """Open a folder of shards, and check that all files are complete."""
         place = Path(folder)
         index = _read_index(place)
         try:
@@ -99,43 +99,33 @@ class Shards:
 
     @property
     def num_tokens(self) -> int:
-        """Words and sentence ends of the training part."""
+        """Tokens (words and sentence ends) of the training split."""
         return self.training.tokens
 
     @property
     def num_words(self) -> int:
-        """Running words of the training part."""
+        """Running words of the training split."""
         return self.training.tokens - self.training.sentences
 
     @property
     def num_sentences(self) -> int:
-        """Sentences of the training part."""
+        """Number of sentences of the training split."""
         return self.training.sentences
 
     @property
     def num_documents(self) -> int:
-        """Documents of the training part."""
+        """Number of documents of the training split."""
         return self.training.documents
 
-    @property
-    def characters(self) -> int:
-        """Characters of the training part, with line ends but without blank lines."""
-        return self.training.characters
-
-    @property
-    def held_out_characters(self) -> int:
-        """Characters of the held-out part, counted likewise."""
-        return self.held_out.characters
-
     def held_out_documents(self, limit_tokens: int | None = None) -> Iterator[list[list[str]]]:
-        """Documents of the held-out part, as sentences of words; no more than so many tokens, sentence ends counted."""
+        """Held-out documents as sentences of words, up to a number of tokens, sentence ends included."""
         document: list[list[str]] = []
         left = self.held_out.tokens if limit_tokens is None else limit_tokens
-        for begins, words in self._held_out_sentences():
+        for starts, words in self._held_out_sentences():
             left -= len(words) + 1
             if left < 0:
                 break
-            if begins and document:
+            if starts and document:
                 yield document
                 document = []
             document.append(words)
@@ -143,16 +133,16 @@ class Shards:
             yield document
 
     def vocabulary(self, max_size: int | None = None, min_count: int = 1) -> tuple[Vocabulary, np.ndarray]:
-        """The commonest words of the training part, and how often each occurs (int64).
+        """Vocabulary of the most frequent words of the training split, and their frequencies (int64).
 
-        The boundaries ``<S>`` and ``</S>`` occur once a sentence; ``<UNK>`` stands for every word that is not taken.
+        The boundaries ``<S>`` and ``</S>`` occur once per sentence; ``<UNK>`` stands for every word that is left out.
 
         Args:
-            max_size: How many words at most, the three special ones among them.
-            min_count: How often a word must occur.
+            max_size: Largest size, including the three special words.
+            min_count: Lowest frequency of a word.
         """
         if max_size is not None and max_size < 4:
-            raise InputError(f"a vocabulary needs room for three special words and one more, so 4; not {max_size}")
+            raise InputError(f"a vocabulary needs at least 4 words, three of them special; got {max_size}")
         words, counts = [BOS, EOS, UNK], [self.num_sentences, self.num_sentences, 0]
         for word, count in self.word_counts():
             if count < min_count or (max_size is not None and len(words) >= max_size):
@@ -164,26 +154,26 @@ class Shards:
         return Vocabulary(words), np.array(counts, np.int64)
 
     def word_counts(self) -> Iterator[tuple[str, int]]:
-        """Words of the training part and how often they occur, the commonest first."""
+        """Words of the training split with their frequencies, most frequent first."""
         path = self.folder / VOCABULARY
         with path.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
                 word, _, count = line.rstrip("\n").rpartition("\t")
                 if not word or not count.isdecimal():
-                    raise FormatError(f"{path} is damaged: {line[:40]!r} is no word with its count; {AGAIN}")
+                    raise FormatError(f"{path} is damaged: {line[:40]!r} is not a word with its count; {AGAIN}")
                 yield word, int(count)
 
     def _all(self) -> tuple[ShardSize, ...]:
         return (*self.training.shards, *self.held_out.shards)
 
     def _held_out_sentences(self) -> Iterator[tuple[bool, list[str]]]:
-        """Sentences, and whether a document begins with each."""
+        """Held-out sentences, and whether a document starts with each."""
         for size in self.held_out.shards:
             tokens, words, documents = _load(self.folder, size)
-            beginnings = set(documents.tolist())
+            document_starts = set(documents.tolist())
             start = 0
             for end in np.flatnonzero(tokens == 0).tolist():
-                yield start in beginnings, [words[number] for number in tokens[start:end].tolist()]
+                yield start in document_starts, [words[number] for number in tokens[start:end].tolist()]
                 start = end + 1
 
 
@@ -202,7 +192,7 @@ def _read_index(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not JSON: {error}") from error
     if not isinstance(index, dict) or index.get("polyseme shards") != LAYOUT:
-        raise FormatError(f"{path} is no index of shards that this version reads (layout {LAYOUT}); {AGAIN}")
+        raise FormatError(f"{path} is not an index of shards that this version reads (layout {LAYOUT}); {AGAIN}")
     return index
 
 
@@ -226,5 +216,5 @@ def _load(folder: Path, size: ShardSize) -> Shard:
     if len(words) != size.words + 1 or words.pop() or len(tokens) != size.tokens or tokens[-1] != 0:
         raise FormatError(f"{stem}.* are damaged; {AGAIN}")
     if tokens.min() < 0 or tokens.max() > size.words:
-        raise FormatError(f"{stem}.tokens is damaged: it has numbers without words; {AGAIN}")
+        raise FormatError(f"{stem}.tokens is damaged: it has ids without words; {AGAIN}")
     return Shard(tokens, ["", *words], documents)

@@ -1,4 +1,4 @@
-"""Encoded chunks to shards on the disk, and the counts of all words."""
+"""Writing of token shards from encoded chunks, and word frequencies in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from polyseme.training.shards.encode import EncodedChunk
 
-SHARD_WORDS = 1 << 21  # distinct words of a shard at most, about: text of nothing but new words stays bounded too
+SHARD_WORDS = 1 << 21  # most distinct words of a shard, about, so that text of nothing but new words stays bounded
 
 
 @dataclass(frozen=True)
 class ShardSize:
-    """What the files of a shard hold, by which they are checked when they are opened."""
+    """Sizes of the files of a shard, checked when they are opened."""
 
     name: str
     tokens: int
@@ -28,11 +28,11 @@ class ShardSize:
 
 
 class WordCounts:
-    """How often each word occurs, in bounded memory.
+    """Word frequencies in bounded memory, with a bound on the counting error, as in lossy counting.
 
-    When there are more than ``max_types`` words, the rarest are forgotten, so that at most three quarters of these are
-    left. A word that was forgotten and comes again is counted too low, by at most `error`: the sum, over the times of
-    forgetting, of the highest count that was forgotten. So every word that occurs more often than that is here.
+    When there are more than ``max_types`` words, the rarest are dropped, so that at most three quarters of these are
+    left. A word that was dropped and comes again is counted too low, by at most `error`: the sum, over all times that
+    words were dropped, of the highest count that was dropped. So every word that occurs more often than that is here.
     """
 
     def __init__(self, max_types: int) -> None:
@@ -41,20 +41,20 @@ class WordCounts:
         self.counts: dict[str, int] = {}
 
     def add(self, words: list[str], counts: list[int]) -> None:
-        """Count words that differ from each other."""
+        """Add counts of distinct words to the totals."""
         before = map(self.counts.get, words, repeat(0))
         self.counts.update(zip(words, map(add, before, counts), strict=True))
         if len(self.counts) > self.max_types:
-            self._forget()
+            self._drop_rarest()
 
-    def falling(self) -> Iterator[tuple[str, int]]:
-        """Words and counts, the commonest first, ties in alphabetical order."""
+    def most_common(self) -> Iterator[tuple[str, int]]:
+        """Words and counts, most frequent first, ties in alphabetical order."""
         words = sorted(self.counts)
         counts = np.fromiter(map(self.counts.__getitem__, words), np.int64, len(words))
         order = np.argsort(-counts, kind="stable")
         return zip(map(words.__getitem__, order.tolist()), counts[order].tolist(), strict=True)
 
-    def _forget(self) -> None:
+    def _drop_rarest(self) -> None:
         counts = np.fromiter(self.counts.values(), np.int64, len(self.counts))
         surplus = len(counts) - self.max_types * 3 // 4
         highest = int(np.partition(counts, surplus - 1)[surplus - 1])
@@ -63,24 +63,24 @@ class WordCounts:
 
 
 class ShardWriter:
-    """Takes chunks in order and writes a shard whenever one is full.
+    """Writes encoded chunks to shards; a new shard starts whenever one is full.
 
     Attributes:
-        shards: Those that are written.
-        tokens: How many came, boundaries among them.
-        sentences: How many came.
-        documents: How many began.
-        characters: Of the text.
+        shards: Shards written so far.
+        tokens: Tokens added, including boundaries.
+        sentences: Sentences added.
+        documents: Documents added.
+        characters: Characters of the text added.
     """
 
     def __init__(self, folder: Path, prefix: str, limit: int, counts: WordCounts | None = None) -> None:
         self.shards: list[ShardSize] = []
         self.tokens = self.sentences = self.documents = self.characters = 0
         self._folder, self._prefix, self._limit, self._counts = folder, prefix, limit, counts
-        self._begin()
+        self._start_shard()
 
     def add(self, chunk: EncodedChunk) -> None:
-        """Take the next chunk; it is cut after a sentence where the shard is full."""
+        """Add the next chunk; it is split after a sentence where the shard is full."""
         self.tokens += len(chunk.tokens)
         self.sentences += chunk.sentences
         self.documents += len(chunk.documents)
@@ -94,25 +94,25 @@ class ShardWriter:
                 self._append(words, tokens[:taken], documents[:here])
                 tokens, documents = tokens[taken:], documents[here:] - taken
             if len(tokens) or len(self._numbers) > SHARD_WORDS:
-                self._finish()
+                self._write_shard()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the last, unfilled shard."""
         if self._filled:
-            self._finish()
+            self._write_shard()
 
     def summary(self) -> dict[str, object]:
-        """What the index says of this part."""
+        """The entry of this split in ``index.json``."""
         counted = ("tokens", "sentences", "documents", "characters")
         return {**{name: getattr(self, name) for name in counted}, "shards": [asdict(shard) for shard in self.shards]}
 
-    def _begin(self) -> None:
+    def _start_shard(self) -> None:
         self._filled = 0
         self._arrays: list[np.ndarray] = []
         self._offsets: list[np.ndarray] = []
         self._numbers: defaultdict[str, int] = defaultdict()
         self._numbers.default_factory = self._numbers.__len__
-        self._uses = np.zeros(1 << 12, np.int64)  # of each number, grown as needed
+        self._uses = np.zeros(1 << 12, np.int64)  # of each word id, grown as needed
 
     def _append(self, words: list[str], tokens: np.ndarray, documents: np.ndarray) -> None:
         numbers = np.empty(len(words) + 1, np.int32)
@@ -126,8 +126,8 @@ class ShardWriter:
         self._offsets.append(documents + self._filled)
         self._filled += len(tokens)
 
-    def _finish(self) -> None:
-        """Number the words by falling count, and write."""
+    def _write_shard(self) -> None:
+        """Write a shard, with word ids in the order of falling frequency."""
         uses = self._uses[1 : len(self._numbers) + 1]
         order = np.argsort(-uses, kind="stable")[: np.count_nonzero(uses)]
         ranks = np.zeros(len(uses) + 1, np.dtype("<i4"))
@@ -145,11 +145,11 @@ class ShardWriter:
         self.shards.append(ShardSize(stem.name, self._filled, len(words), len(text), len(documents)))
         if self._counts is not None:
             self._counts.add(words, uses[order].tolist())
-        self._begin()
+        self._start_shard()
 
 
 def _sentences_within(tokens: np.ndarray, room: int) -> int:
-    """How many tokens fit, if only whole sentences do."""
+    """Number of tokens of the whole sentences that fit."""
     if len(tokens) <= room:
         return len(tokens)
     ends = np.flatnonzero(tokens[: max(0, room)] == 0)

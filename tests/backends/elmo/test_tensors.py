@@ -5,10 +5,9 @@ import pytest
 import torch
 from models import make_encoder
 
-from polyseme.backends.elmo import strategy as fast
-from polyseme.backends.elmo.tensors import TensorBiLM
+from polyseme.backends.elmo.encoder import TorchStrategy, check_precision
+from polyseme.backends.elmo.tensors import TensorStrategy
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.embedding.sentences import numbered_windows
 from polyseme.errors import ConfigError
 
 SENTENCES = [["He", "sat", "."], [], ["the", "bank", "of", "the", "river", "."], ["one"], ["x"] * 40]
@@ -31,9 +30,9 @@ KINDS = {
 def encoder(request, monkeypatch):
     """An encoder that embeds the GPU's way, and the same one that embeds the plain way."""
     mine, plain = (make_encoder(**KINDS[request.param]) for _ in range(2))
-    mine._prepared = TensorBiLM(mine.bilm, mine.words, precision="float32", cache_words=4)
-    monkeypatch.setattr(mine, "_fast", lambda: mine._prepared)
-    monkeypatch.setattr(plain, "_fast", lambda: None)
+    mine._prepared = TensorStrategy(mine.bilm, mine.words, precision="float32", cache_words=4)
+    monkeypatch.setattr(mine, "strategy", lambda: mine._prepared)
+    monkeypatch.setattr(plain, "strategy", lambda: TorchStrategy(plain))
     return mine, plain
 
 
@@ -46,16 +45,13 @@ def test_sentences_equal_the_plain_way(encoder, boundaries):
         np.testing.assert_allclose(vectors, reference, rtol=0, atol=CLOSE)
 
 
-@pytest.mark.parametrize("boundaries", [False, True])
-def test_numbered_sentences_equal_word_lists(encoder, boundaries):
-    mine, _ = encoder
-    prepared = mine._prepared
-    expected = prepared.begin(SENTENCES, boundaries, "float32")()
-    (window,) = numbered_windows(SENTENCES, 1000)
-    begin = prepared.beginning(window, boundaries)
-    prepared.begin([["other", "words", "that", "push", "these", "out"]], boundaries, "float32")()
-    for vectors, reference in zip(begin(window, dtype="float32")(), expected, strict=True):
-        np.testing.assert_allclose(vectors, reference, rtol=0, atol=CLOSE)
+def test_words_that_are_looked_up_meanwhile_change_nothing(encoder):
+    mine, plain = encoder
+    mine.settings = EmbedSettings(word_budget=8)
+    stream = mine.embed(2 * SENTENCES)
+    for reference in plain.embed(2 * SENTENCES):
+        np.testing.assert_allclose(next(stream), reference, rtol=0, atol=CLOSE)
+        list(mine.embed([["other", "words", "that", "push", "these", "out"]]))
 
 
 def test_one_sentence_at_a_time_leaves_nothing_behind(encoder):
@@ -80,7 +76,7 @@ def test_context_free_vectors_equal_the_plain_way(encoder):
 def test_products_held_a_few_words_at_a_time_change_nothing(encoder, monkeypatch):
     mine, _ = encoder
     expected = list(mine.embed(SENTENCES))
-    monkeypatch.setattr("polyseme.backends.elmo.tensors.CHUNK_BYTES", 1)
+    monkeypatch.setattr("polyseme.backends.elmo.stacked_lstm.CHUNK_BYTES", 1)
     for vectors, reference in zip(mine.embed(SENTENCES), expected, strict=True):
         np.testing.assert_allclose(vectors, reference, rtol=0, atol=CLOSE)
 
@@ -88,14 +84,14 @@ def test_products_held_a_few_words_at_a_time_change_nothing(encoder, monkeypatch
 def test_too_little_memory_halves_the_budget(encoder, monkeypatch):
     mine, _ = encoder
     expected = list(mine.embed(SENTENCES))
-    begin = mine._prepared.begin
+    start = mine._prepared._start_batch
 
-    def forgetful(sentences, **settings):
+    def forgetful(rows, table, settings, sentences):
         if len(sentences) > 1:
             raise torch.OutOfMemoryError("too much")
-        return begin(sentences, **settings)
+        return start(rows, table, settings, sentences)
 
-    monkeypatch.setattr(mine._prepared, "begin", forgetful)
+    monkeypatch.setattr(mine._prepared, "_start_batch", forgetful)
     for vectors, reference in zip(mine.embed(SENTENCES), expected, strict=True):
         np.testing.assert_allclose(vectors, reference, rtol=0, atol=CLOSE)
     assert mine.word_budget < 1024
@@ -103,9 +99,8 @@ def test_too_little_memory_halves_the_budget(encoder, monkeypatch):
 
 @pytest.mark.parametrize("precision", ["tf32", "float16", "bfloat16"])
 def test_a_precision_of_the_gpu_is_refused_on_a_cpu(precision):
-    encoder = make_encoder()
     with pytest.raises(ConfigError, match=f"{precision!r} is for a GPU"):
-        fast.prepare(encoder.bilm, encoder.words, EmbedSettings(precision=precision))
+        check_precision(precision, "cpu")
 
 
 def test_int8_without_compiled_kernels_says_what_to_do(monkeypatch):

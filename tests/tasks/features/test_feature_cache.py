@@ -56,7 +56,7 @@ def test_what_is_beyond_the_budget_is_computed_whenever_it_is_needed(encoder, em
     assert embedded == []
     assert [array.shape for array in fresh.take([2, 1])] == [(5, 3, 12), (0, 3, 12)]
     assert embedded == [SENTENCES[2], SENTENCES[1]]
-    assert "have no room in the cache's" in cache.remarks[0]
+    assert "do not fit into the cache's" in cache.remarks[0]
     assert list(tmp_path.iterdir()) == []
 
 

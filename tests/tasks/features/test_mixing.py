@@ -9,7 +9,7 @@ from polyseme.embedding.layers import STRATEGIES, choose
 from polyseme.errors import ConfigError
 from polyseme.tasks.features.bilstm import layers_of_weights
 from polyseme.tasks.features.mixing import LayerMix, Mixes, MixSettings
-from polyseme.tasks.fitting.settings import merged, parse_settings
+from polyseme.tasks.parameters import merged, parse_settings
 
 LAYERS = torch.randn(2, 6, 3, 4, generator=torch.Generator().manual_seed(0))
 MASK = torch.tensor([[True, True, True], [True, False, False]])
@@ -113,7 +113,7 @@ def test_settings_are_typed_as_paths():
     assert tables == {"tagger": {"mix": {"l2": 0}, "spelling": None, "where": "both"}, "fit": {"rate": 0.01}}
     assert merged({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"c": 4}}) == {"a": {"b": 1, "c": 4}, "d": 3}
     for wrong in ("rate=1", "tagger.rate", "model.x=1"):
-        with pytest.raises(ConfigError, match=r"beginning with tagger\. or fit\."):
+        with pytest.raises(ConfigError, match=r"starting with tagger\. or fit\."):
             parse_settings([wrong], ["tagger", "fit"])
     with pytest.raises(ConfigError, match="contradicts"):
         parse_settings(["fit.rate=1", "fit.rate.low=2"], ["fit"])

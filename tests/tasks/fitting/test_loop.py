@@ -167,7 +167,7 @@ def test_a_checkpoint_of_another_run_is_refused_by_what_differs(tmp_path):
     list(
         fit(Line([0.1]), dataclasses.replace(SETTINGS, epochs=1), FitCheckpoint(tmp_path / "c", {"data": 1, "seed": 0}))
     )
-    with pytest.raises(OutputError, match="was begun with other data; go on with the same"):
+    with pytest.raises(OutputError, match="was started with other data; resume with the same"):
         list(fit(Line(), SETTINGS, FitCheckpoint(tmp_path / "c", {"data": 2, "seed": 0})))
 
 
@@ -201,7 +201,7 @@ def test_a_checkpoint_holds_no_pickles_and_goes_away_when_told(tmp_path):
 def test_a_loss_that_is_no_number_is_said():
     task = Line()
     task.data[3] = float("nan")
-    with pytest.raises(ConfigError, match="the loss is no number any more"):
+    with pytest.raises(ConfigError, match="the loss became NaN or infinite"):
         list(fit(task, SETTINGS))
 
 

@@ -83,7 +83,7 @@ def test_the_linear_kind_reads_word_vectors_alone_but_not_nothing():
     assert classifier.mixes() == {}
     with pytest.raises(ConfigError, match="reads vectors, but there are none: give an encoder or word vectors"):
         make(kind="linear").fit(*TRAIN)
-    with pytest.raises(ConfigError, match="encoders cannot learn with it; use kind lstm"):
+    with pytest.raises(ConfigError, match="encoders cannot be fine-tuned with it; use kind lstm"):
         make(make_encoder(), kind="linear", fine_tune=True)
 
 
@@ -148,7 +148,7 @@ def test_a_killed_fit_goes_on_to_the_same_model(tmp_path, kind):
     assert weights(make(make_encoder(), fit=SHORT, kind=kind).fit(*TRAIN, dev=DEV, checkpoint=tmp_path / "c")) == (
         weights(whole)
     )
-    with pytest.raises(OutputError, match="begun with other data"):
+    with pytest.raises(OutputError, match="started with other data"):
         make(make_encoder(), fit=SHORT, kind=kind).fit(*TEST, dev=DEV, checkpoint=tmp_path / "c")
 
 

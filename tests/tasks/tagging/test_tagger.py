@@ -21,8 +21,8 @@ from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.labels import LabelSet
-from polyseme.tasks.tagging.network import TaggerSettings
 from polyseme.tasks.tagging.schemes import convert
+from polyseme.tasks.tagging.tagger import TaggerSettings
 
 SMALL = TaggerSettings(cells=12, layers=1, dropout=0.1, spelling=CharCnnSettings(dim=8, filters=12))
 SMALL = dataclasses.replace(SMALL, mix=MixSettings(dropout=0.1))
@@ -157,9 +157,9 @@ def test_a_killed_fit_goes_on_to_the_same_model(tmp_path):
     reports = list(again.fitting(*TRAIN, dev=DEV, checkpoint=tmp_path / "c"))
     assert reports[0].epoch == 2
     assert weights(again) == weights(whole)
-    with pytest.raises(OutputError, match="begun with other data"):
+    with pytest.raises(OutputError, match="started with other data"):
         make(make_encoder(), fit=short).fit(*TEST, dev=DEV, checkpoint=tmp_path / "c")
-    with pytest.raises(OutputError, match="begun with other encoders"):
+    with pytest.raises(OutputError, match="started with other encoders"):
         make(make_encoder(seed=5), fit=short).fit(*TRAIN, dev=DEV, checkpoint=tmp_path / "c")
 
 
@@ -210,7 +210,7 @@ def test_a_bundle_needs_nothing_but_itself(fixtures, tmp_path):
     (tmp_path / "ner").rename(tmp_path / "elsewhere")
     assert polyseme.Tagger.load(tmp_path / "elsewhere").predict(TEST[0]) == tagger.predict(TEST[0])
     assert open_model(tmp_path / "elsewhere" / "encoder-0").precision == "int8"
-    with pytest.raises(ConfigError, match="was given opened, so its files are not known"):
+    with pytest.raises(ConfigError, match="was passed as an object, so its files are not known"):
         make(make_encoder(), fit=BRIEF).fit(TRAIN[0][:2], TRAIN[1][:2]).save(tmp_path / "other", bundle=True)
     assert not (tmp_path / "other").exists()
 
@@ -234,13 +234,13 @@ def test_a_folder_that_is_damaged_or_something_else_is_said(fitted, tmp_path, fi
     with pytest.raises(OutputError, match="exists already"):
         fitted.save(tmp_path / "ner")
     fitted.save(tmp_path / "ner", overwrite=True)
-    with pytest.raises(OutputError, match="is no fitted model, so it is not overwritten"):
+    with pytest.raises(OutputError, match="is not a fitted model, so it is not overwritten"):
         fitted.save(shutil.copytree(fixtures / "tiny", tmp_path / "elmo"), overwrite=True)
     with pytest.raises(FormatError, match="should be a 'polyseme tagger' of version 1, but it is 'polyseme'"):
         polyseme.Tagger.load(fixtures / "tiny")
-    with pytest.raises(FormatError, match="is no fitted tagger"):
+    with pytest.raises(FormatError, match="is not a fitted tagger"):
         polyseme.Tagger.load(tmp_path)
-    with pytest.raises(ConfigError, match="which was given opened; give it, or its path, to load"):
+    with pytest.raises(ConfigError, match="which was passed as an object; pass it, or its path, to load"):
         polyseme.Tagger.load(tmp_path / "ner")
     file = tmp_path / "ner" / "model.safetensors"
     content = bytearray(file.read_bytes())

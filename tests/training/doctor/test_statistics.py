@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from polyseme.cli import app
 from polyseme.errors import InputError
 from polyseme.training.doctor.advice import advise
-from polyseme.training.doctor.examine import MIXED, NO_LETTERS, is_cropped, look_at, script_of
+from polyseme.training.doctor.examine import MIXED, NO_LETTERS, count_signs, is_cropped, script_of
 from polyseme.training.doctor.statistics import DuplicateLines, examine
 from polyseme.training.shards import sources
 
@@ -120,8 +120,8 @@ def test_words_are_cropped_by_bytes_or_by_characters(word, by_bytes, cropped):
     ],
 )
 def test_signs_of_trouble_are_seen(line, sign):
-    assert look_at([line])[sign] == 1
-    assert not look_at(["An honest line of words. 3 < 5 and 7 > 2, Ärzte & Co"])[sign] or sign == "glued"
+    assert count_signs([line])[sign] == 1
+    assert not count_signs(["An honest line of words. 3 < 5 and 7 > 2, Ärzte & Co"])[sign] or sign == "glued"
 
 
 def test_copies_are_counted_exactly_and_beyond_the_limit_about():
@@ -132,7 +132,7 @@ def test_copies_are_counted_exactly_and_beyond_the_limit_about():
         seen = DuplicateLines(limit)
         for start in range(0, len(lines), 700):
             seen.add(lines[start : start + 700])
-        assert seen.share_of_copies() == pytest.approx(0.5, abs=tolerance)
+        assert seen.duplicate_fraction() == pytest.approx(0.5, abs=tolerance)
         assert seen.sampled == (tolerance > 0)
 
 
@@ -182,15 +182,15 @@ def test_time_is_told_where_speed_was_measured(facts):
         ({"words": 999}, "999 words are few"),
         ({"documents": 1, "lines": 5000}, "no blank line"),
         ({"duplicate_lines": 0.3}, "30.0 % of the lines are copies"),
-        ({"signs": {"spaced": 4}}, "Say --tokenized"),
-        ({"tokenized": True, "signs": {"glued": 4}}, "Leave --tokenized out"),
+        ({"signs": {"spaced": 4}}, "Give --tokenized"),
+        ({"tokenized": True, "signs": {"glued": 4}}, "Leave out --tokenized"),
         ({"scripts": {"Thai": 21}}, "segmenter"),
         ({"long_sentences": 1, "longest_sentence": 9999}, "9,999"),
-        ({"scripts": {"Latin": 14, "Greek": 7}}, "Latin text and Greek (33.3 %)"),
-        ({"scripts": {"Han": 10, "Hiragana": 8, "Thai": 2}}, "Han text and Thai (10.0 %)"),
+        ({"scripts": {"Latin": 14, "Greek": 7}}, "Latin and Greek (33.3 %)"),
+        ({"scripts": {"Han": 10, "Hiragana": 8, "Thai": 2}}, "Han and Thai (10.0 %)"),
         ({"scripts": {"Latin": 20, MIXED: 1}}, "1 word with letters of several scripts that look alike"),
         ({"scripts": {NO_LETTERS: 11, "Latin": 10}}, "52.4 % of the words have no letters"),
-        ({"cropped": 9, "cropped_by_characters": 1}, "Spell by characters"),
+        ({"cropped": 9, "cropped_by_characters": 1}, "count characters instead of bytes"),
         ({"cropped": 9, "cropped_by_characters": 9}, "words run together"),
         ({"signs": {"markup": 1}}, "1 of 5 lines look like markup"),
         ({"signs": {"replacements": 1}}, "U+FFFD"),

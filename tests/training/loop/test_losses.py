@@ -73,8 +73,8 @@ def test_every_word_is_drawn_as_often_as_its_share_says(weights, samples):
     assert (drawn.sum(dim=1) == samples).all()
     assert drawn.max() == 1  # a word comes at most once
     # The places are spread evenly, so a share is met to one draw at each end of a word's stretch.
-    torch.testing.assert_close(drawn.double().mean(dim=0), sampler.shares, rtol=0, atol=2 / 4000)
-    assert sampler.shares.sum().item() == pytest.approx(samples)
+    torch.testing.assert_close(drawn.double().mean(dim=0), sampler.probabilities, rtol=0, atol=2 / 4000)
+    assert sampler.probabilities.sum().item() == pytest.approx(samples)
 
 
 def test_the_partition_function_is_estimated_without_bias():
@@ -85,8 +85,8 @@ def test_the_partition_function_is_estimated_without_bias():
     draws = 4000
     estimates = []
     for place in torch.rand(draws, generator=generator, dtype=torch.float64).tolist():
-        words, log_shares = sampler.draw(place)
-        estimates.append((scores[:, words] - log_shares).exp().sum(dim=1))
+        words, log_probabilities = sampler.draw(place)
+        estimates.append((scores[:, words] - log_probabilities).exp().sum(dim=1))
     estimates = torch.stack(estimates)
     error = estimates.std(dim=0) / draws**0.5
     # Four standard errors: one of the 40 rows would be beyond by chance once in 400 runs; the seed is fixed.
@@ -126,10 +126,10 @@ def test_settings_choose_the_loss():
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30), st.integers(1, 40), st.floats(0, 1, exclude_max=True))
 def test_any_weights_give_shares_that_hold(weights, samples, place):
     sampler = Sampler(torch.tensor(weights), samples)
-    words, log_shares = sampler.draw(place)
+    words, log_probabilities = sampler.draw(place)
     assert len(set(words.tolist())) == len(words) == min(samples, len(weights))
-    assert sampler.shares.max() <= 1
-    assert (log_shares <= 0).all()
+    assert sampler.probabilities.max() <= 1
+    assert (log_probabilities <= 0).all()
 
 
 def test_no_samples_are_refused():

@@ -79,8 +79,8 @@ def test_two_processes_are_one_with_twice_the_rows(tmp_path, free_port):
 
 
 def test_rows_that_processes_cannot_share_are_refused():
-    with pytest.raises(ConfigError, match="multiple of the 3 processes"):
-        ProcessGroup(0, 3).share(64)
+    with pytest.raises(ConfigError, match=r"multiple of the number of processes \(3\)"):
+        ProcessGroup(0, 3).own_rows(64)
 
 
 def test_steps_without_a_finite_gradient_are_skipped_and_counted(tmp_path):

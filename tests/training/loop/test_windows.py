@@ -20,7 +20,7 @@ def make_windows(shards, processes=ProcessGroup(), **loop):  # noqa: B008
 
 def read(windows, step):
     """One window, as words read and words to predict, by direction and row."""
-    window = windows.step(step)
+    window = windows.next_window(step)
     spellings = [_spell(ids.tolist()) for ids in window.characters]
     steps, rows = window.places.shape[1:]
     inputs = [[[spellings[i] for i in window.places[d, :, b].tolist()] for b in range(rows)] for d in range(2)]

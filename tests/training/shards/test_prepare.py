@@ -208,7 +208,7 @@ def test_all_of_a_long_document_goes_where_its_beginning_goes(small_chunks):
         cut = list(cut_units([*lines, ""], HeldOutRule(share)))
         assert len(cut) > 5
         assert len({unit.held_out for unit in cut}) == 1
-        assert [unit.begins for unit in cut] == [True] + [False] * (len(cut) - 1)
+        assert [unit.starts for unit in cut] == [True] + [False] * (len(cut) - 1)
 
 
 def test_files_to_measure_with_are_not_trained_on(tmp_path):

@@ -40,8 +40,8 @@ def test_how_much_there_is(folder):
     shards = Shards.open(folder)
     assert (len(shards), shards.num_tokens, shards.num_words) == (2, 11, 8)
     assert (shards.num_sentences, shards.num_documents) == (3, 2)
-    assert shards.characters == len(TEXT.replace("\n\n", "\n"))
-    assert shards.held_out_characters == len(MEASURE.replace("\n\n", "\n"))
+    assert shards.training.characters == len(TEXT.replace("\n\n", "\n"))
+    assert shards.held_out.characters == len(MEASURE.replace("\n\n", "\n"))
     assert shards.index["count_error"] == 0
 
 
@@ -64,7 +64,7 @@ def test_the_vocabulary_counts_sentences_as_boundaries_and_all_the_rest_as_unkno
 
 
 def test_a_vocabulary_without_room_is_refused(folder):
-    with pytest.raises(InputError, match="not 3"):
+    with pytest.raises(InputError, match="got 3"):
         Shards.open(folder).vocabulary(max_size=3)
 
 
@@ -125,8 +125,8 @@ def test_a_vocabulary_that_was_changed_is_refused_when_it_is_read(folder):
     ("content", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "no index of shards"),
-        ('{"polyseme shards": 99}', "no index of shards"),
+        ("[]", "not an index of shards"),
+        ('{"polyseme shards": 99}', "not an index of shards"),
         ('{"polyseme shards": 1, "training": {}}', "is damaged"),
         ('{"polyseme shards": 1, "training": {"tokens": 3}, "held_out": {}}', "is damaged"),
     ],

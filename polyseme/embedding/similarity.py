@@ -1,8 +1,9 @@
-"""The vectors most like others, by cosine; memory does not grow with the number of vectors."""
+"""Cosine similarity, and exact nearest-neighbour search over vectors read in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -14,13 +15,13 @@ Blocks = Callable[[], Iterable[tuple[int, np.ndarray]]]  # vectors, some at a ti
 def search(
     blocks: Blocks, queries: np.ndarray, top: int, without: Sequence[np.ndarray]
 ) -> list[list[tuple[int, float]]]:
-    """For each query (N, dim), rows and cosines of the best, the best first, of equals the first.
+    """Nearest neighbours: for each query (N, dim) the rows and cosines of the best, best first, ties by row.
 
     Args:
-        blocks: All vectors.
-        queries: What to compare them with.
-        top: How many are wanted.
-        without: For each query, rows to pass over.
+        blocks: All vectors, some at a time.
+        queries: Vectors to compare them with.
+        top: How many neighbours to return.
+        without: For each query, rows to skip.
     """
     directions = unit(queries)
     found: list[list[tuple[int, float]]] = []
@@ -31,10 +32,20 @@ def search(
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of length one, so that products are cosines; zeros stay zeros."""
+    """L2-normalised vectors, so that dot products are cosines; zeros stay zeros."""
     vectors = np.asarray(vectors, dtype=np.float32)
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
+
+
+def is_vectors(candidate: object) -> TypeGuard[np.ndarray]:
+    """Whether this is an array of numbers, and not texts that are yet to be embedded."""
+    return isinstance(candidate, np.ndarray) and candidate.dtype.kind == "f"
+
+
+def cosine_matrix(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Cosine similarity (n, m) of every vector of one array (n, dim) with every vector of another (m, dim)."""
+    return unit(np.atleast_2d(first)) @ unit(np.atleast_2d(second)).T
 
 
 def _search(

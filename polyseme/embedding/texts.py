@@ -1,0 +1,64 @@
+"""Text vectors: texts as people hand them in, tokenised, embedded, and pooled into one vector each."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from polyseme.embedding.interfaces import Embedder
+from polyseme.embedding.layers import POOLINGS, LayerChoice, choose
+from polyseme.embedding.layers import pool as pool_words
+from polyseme.embedding.similarity import unit
+from polyseme.errors import ConfigError, InputError, nearest
+from polyseme.text.tokenizer import tokenize_words
+
+Text = str | Sequence[str]  # raw, or a list of words
+Texts = str | Iterable[Text]
+
+
+def encode_texts(embedder: Embedder, texts: Texts, *, pool: str, layers: LayerChoice, normalize: bool) -> np.ndarray:
+    """One vector a text, (texts, dim), or (dim,) for a single string; see `Encoder.encode`."""
+    if pool not in POOLINGS:
+        raise ConfigError(f"pool must be 'mean' or 'max', not {pool!r}.{nearest(str(pool), POOLINGS)}")
+    if isinstance(layers, str) and layers == "all":
+        raise ConfigError("encode gives one vector a text; choose 'average', 'top', a layer's number or a mix")
+    if isinstance(texts, str):
+        return encode_texts(embedder, [texts], pool=pool, layers=layers, normalize=normalize)[0]
+    vectors = [pool_words(choose(words, layers), pool) for words in _embed_texts(embedder, texts)]
+    if not vectors:
+        width = choose(np.zeros((embedder.num_layers, 0, embedder.dim), np.float32), layers).shape[-1]
+        return np.zeros((0, width), np.float32)
+    stacked = np.stack(vectors)
+    return unit(stacked).astype(stacked.dtype) if normalize else stacked
+
+
+def split_text(text: Text, number: int) -> list[list[str]]:
+    """The sentences of a text: a string is tokenised, a list of words is one sentence."""
+    if isinstance(text, str):
+        return list(tokenize_words(text))
+    if isinstance(text, Iterable) and all(isinstance(word, str) for word in text):
+        return [list(text)]
+    raise InputError(f"text {number} should be a string or a list of words, not {type(text).__name__}: {text!r:.60}")
+
+
+def _embed_texts(embedder: Embedder, texts: Iterable[Text]) -> Iterator[np.ndarray]:
+    """Vectors (layers, words, dim) of all words of each text; its sentences are embedded one by one."""
+    if not isinstance(texts, Iterable):
+        raise InputError(f"texts should be strings or lists of words, not {type(texts).__name__}: {texts!r:.60}")
+    counts: deque[int] = deque()
+
+    def sentences() -> Iterator[list[str]]:
+        for number, text in enumerate(texts):
+            split = split_text(text, number)
+            counts.append(max(1, len(split)))
+            yield from split or [[]]
+
+    held: list[np.ndarray] = []
+    for vectors in embedder.embed(sentences()):
+        held.append(vectors)
+        if len(held) == counts[0]:
+            yield held[0] if len(held) == 1 else np.concatenate(held, axis=1)
+            counts.popleft()
+            held = []
