@@ -91,7 +91,7 @@ def test_without_matplotlib_there_is_a_sentence_and_no_picture(call, language_mo
     assert outcome.status == 0, outcome.err
     assert "no figure: " in outcome.out
     assert "polyseme[analysis]" in outcome.out
-    assert "by both" in outcome.out
+    assert "from both" in outcome.out
     assert not (tmp_path / "senses.png").exists()
 
 
