@@ -28,7 +28,7 @@ Input = TypeVar("Input")
 Result = TypeVar("Result")
 
 
-class EmbeddedSentence(NamedTuple):
+class SentenceVectors(NamedTuple):
     """A sentence and its vectors from each frozen encoder, arrays (words, layers, dim)."""
 
     words: Sequence[str]
@@ -88,13 +88,13 @@ class FeatureReader:
         """A dataset for training: sentences that are read many times, their vectors computed now."""
         return Dataset(self, sentences, [self.cache.features(encoder, sentences) for encoder in self.frozen])
 
-    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[EmbeddedSentence]:
+    def stream(self, sentences: Iterable[Sequence[str]]) -> Iterator[SentenceVectors]:
         """Embed a stream of sentences that are read once, in order and in constant memory."""
         first, *copies = tee(sentences, 1 + len(self.frozen))
         vectors = [embedded(*pair, self.cache.dtype) for pair in zip(self.frozen, copies, strict=True)]
-        return (EmbeddedSentence(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
+        return (SentenceVectors(words, tuple(arrays)) for words, *arrays in zip(first, *vectors, strict=True))
 
-    def collate(self, items: Sequence[EmbeddedSentence]) -> FeatureBatch:
+    def collate(self, items: Sequence[SentenceVectors]) -> FeatureBatch:
         """Collate sentences to one padded batch."""
         lengths = torch.tensor([len(item.words) for item in items])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
@@ -131,7 +131,7 @@ class Dataset:
         vectors = zip(*(features.take(chosen) for features in self.features), strict=True)
         arrays = list(vectors) if self.features else [()] * len(chosen)
         return self.reader.collate(
-            [EmbeddedSentence(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
+            [SentenceVectors(self.sentences[n], row) for n, row in zip(chosen, arrays, strict=True)]
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import EmbeddedSentence, FeatureBatch, FeatureReader, as_word_lists
+from polyseme.tasks.features.reader import FeatureBatch, FeatureReader, SentenceVectors, as_word_lists
 
 Example = tuple[list[str], ...]
 
@@ -84,14 +84,14 @@ class ExampleSet:
         return self._data.batch(self._sentences[np.asarray(numbers)].T.reshape(-1))
 
 
-def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[EmbeddedSentence]]) -> FeatureBatch:
+def collate_examples(reader: FeatureReader, examples: Sequence[Sequence[SentenceVectors]]) -> FeatureBatch:
     """Collate examples to one batch: all first sentences, then all second ones."""
     return reader.collate([item for place in zip(*examples, strict=True) for item in place])
 
 
 def stream_examples(
     reader: FeatureReader, examples: Iterable[Example], width: int
-) -> Iterator[tuple[EmbeddedSentence, ...]]:
+) -> Iterator[tuple[SentenceVectors, ...]]:
     """Embed a stream of examples, in order and in constant memory."""
     items = reader.stream(chain.from_iterable(examples))
     return zip(*[items] * width, strict=True)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 import numpy as np
 
 from polyseme.errors import InputError
-from polyseme.tasks.features.reader import EmbeddedSentence, answer_in_order
+from polyseme.tasks.features.reader import SentenceVectors, answer_in_order
 from polyseme.tasks.fitting.loop import DevScore, FitReport
 from polyseme.tasks.model import S, TaskModel
 from polyseme.tasks.sentences.data import (
@@ -103,7 +103,7 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
     def _outputs(self, examples: Iterable[Example]) -> Iterator[np.ndarray]:
         network, reader = self.network_, self.reader_
 
-        def answer(some: list[tuple[EmbeddedSentence, ...]]) -> list[np.ndarray]:
+        def answer(some: list[tuple[SentenceVectors, ...]]) -> list[np.ndarray]:
             return list(outputs_of(network, collate_examples(reader, some)))
 
         return answer_in_order(stream_examples(reader, examples, self.width), _words, answer, self.target_.blank)
@@ -125,6 +125,6 @@ class ExampleModel(TaskModel[S, ExampleNetwork], Generic[S, T, R]):
         self.target_ = cast("T", self._target_kind(self.settings_).restore(learned))
 
 
-def _words(items: Sequence[EmbeddedSentence]) -> int:
+def _words(items: Sequence[SentenceVectors]) -> int:
     """Number of words of an example; 0 where one of its sentences is empty."""
     return sum(len(item.words) for item in items) if all(item.words for item in items) else 0

@@ -21,9 +21,9 @@ from polyseme.tasks.features.bilstm import BiLstmNetwork, BiLstmSettings, learni
 from polyseme.tasks.features.reader import (
     WORD_BUDGET,
     Dataset,
-    EmbeddedSentence,
     FeatureBatch,
     FeatureReader,
+    SentenceVectors,
     answer_in_order,
     as_word_lists,
 )
@@ -246,7 +246,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         """Stream the network's answer for each sentence; sentences of similar length share a batch."""
         network, reader = self.network_, self.reader_
 
-        def ask(items: list[EmbeddedSentence]) -> list[Result]:
+        def ask(items: list[SentenceVectors]) -> list[Result]:
             return answer(network, reader.collate(items))
 
         return answer_in_order(reader.stream(as_word_lists(sentences)), _size, ask, nothing)
@@ -263,5 +263,5 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
         self.labels_ = LabelSet(learned.get("scheme", "plain"), tuple(map(str, learned["labels"])))
 
 
-def _size(item: EmbeddedSentence) -> int:
+def _size(item: SentenceVectors) -> int:
     return len(item.words)
