@@ -1,4 +1,4 @@
-"""What the tests share. Everything is tiny and made on the spot, or lies in ``fixtures``."""
+"""Fixtures that the tests share. Everything is tiny and made on the spot, or lies in ``fixtures``."""
 
 import socket
 import sys
@@ -22,7 +22,7 @@ torch.set_num_threads(1)  # tests run side by side
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Vectors that tests open are not kept among the user's."""
+    """Tests cache vectors in a folder of their own, not in the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("POLYSEME_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 def run(capfd, *arguments) -> Outcome:
-    """In this process, for speed; the same way in as the console script's."""
+    """Run a command in this process, for speed, through the console script's entry point."""
     argv, sys.argv = sys.argv, ["polyseme", *map(str, arguments)]
     status = 0
     try:

@@ -1,4 +1,4 @@
-"""Pictures as files."""
+"""Saving plots as files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The language model as such: how likely a text is, which word comes next, which would fit here."""
+"""Language modelling with a biLM: perplexity, sentence scores, next-word prediction and word substitutes."""
 
 from polyseme.lm.documents import Document, read_documents
 from polyseme.lm.language_model import LanguageModel, SentenceScore

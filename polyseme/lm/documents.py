@@ -1,4 +1,4 @@
-"""Text for a language model: documents of sentences, some thousand words at a time, as numbers of distinct words."""
+"""Documents for a language model: sentences as ids of distinct words, a window of some thousand words at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polyseme.text.word_encoder import CLOSING
 
 
 class Document(NamedTuple):
-    """Sentences that belong together, and how many characters they were in the raw text, line ends among them."""
+    """Document: sentences that belong together, and their length in characters in the raw text, line ends included."""
 
     sentences: Iterable[Sequence[str]]
     characters: int
@@ -26,14 +26,14 @@ Documents = Iterable[Document | Iterable[Sequence[str]]]
 
 
 def read_documents(paths: Paths, raw: bool) -> Iterator[Document | Iterator[list[str]]]:
-    """Documents of all files in turn; a blank line or the end of a file ends one.
+    """Read the documents of all files in turn; a blank line or the end of a file ends one.
 
-    A document is to be taken before the next one is asked for.
+    Consume a document before requesting the next.
 
     Args:
         paths: Files, folders, patterns, or ``-`` for standard input; compressed ones too.
-        raw: Whether sentences and words are still to be found; if not, a line is a sentence, and its words are apart by
-            white space.
+        raw: Whether the text is raw and must be tokenised; if not, a line is a sentence, its words separated by white
+            space.
     """
     for source in expand(paths):
         with open_text(source) as lines:
@@ -50,12 +50,12 @@ def _is_filled(line: str) -> bool:
 
 
 class NumberedDocuments(NamedTuple):
-    """Some documents as numbers of distinct words.
+    """Numbered documents: one window of a text, as ids of its distinct words.
 
     Attributes:
-        words: The distinct words; the first has the number 2, after those of the two boundaries.
-        documents: Sentences of each document, as arrays of numbers.
-        characters: Of the raw text, where it is known, or of the words with one space or line end after each.
+        words: The distinct words; the first has the id 2, after the two boundaries.
+        documents: Sentences of each document, as arrays of ids.
+        characters: Length of the raw text where it is known, else of the words with one space or line end after each.
     """
 
     words: list[str]
@@ -64,19 +64,19 @@ class NumberedDocuments(NamedTuple):
 
 
 def number_documents(documents: Documents, limit: int) -> Iterator[NumberedDocuments]:
-    """Cut a stream where its words come to a limit, but never inside a document."""
-    gathered = _Gathering()
+    """Number the words of a stream of documents, in windows of about ``limit`` words that split no document."""
+    window = _WindowBuilder()
     for document in documents:
-        gathered.add(document)
-        if gathered.tokens >= limit:
-            yield gathered.finish()
-            gathered = _Gathering()
-    if gathered.documents:
-        yield gathered.finish()
+        window.add(document)
+        if window.tokens >= limit:
+            yield window.finish()
+            window = _WindowBuilder()
+    if window.documents:
+        yield window.finish()
 
 
-class _Gathering:
-    """Documents to be, and their words so far."""
+class _WindowBuilder:
+    """Builder of one window of numbered documents."""
 
     def __init__(self) -> None:
         self.documents: list[list[np.ndarray]] = []

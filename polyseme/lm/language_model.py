@@ -1,4 +1,4 @@
-"""A biLM with its head: a language model that reads both ways."""
+"""Bidirectional language model: a biLM with its softmax head, for sentence scores and word prediction."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ from polyseme.model.softmax import Head
 from polyseme.text.vocabulary import BOS, EOS, Vocabulary
 from polyseme.text.word_encoder import CLOSING, OPENING, WordEncoder
 
-WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead
-ZIPF = 2.7  # added to ranks: the commonest words are not as common as the law would have it
+WINDOW, GPU_WINDOW = 1 << 16, 1 << 19  # words that are read ahead of the computation
+ZIPF = 2.7  # added to ranks (Mandelbrot): the commonest words are rarer than Zipf's law says
 Prediction = list[tuple[str, float]]
 
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """Log-probabilities (natural logarithms) of a sentence's words, each given what its direction has read by then.
+    """Score of a sentence: natural log-probabilities of its words, each given what its direction has read before.
 
-    Both arrays are in the order of the sentence, n + 1 numbers for n words. Forward, number i is the log-probability
-    of word i given the words before it, and the last that of the sentence ending there. Backward, the first is that of
-    the sentence beginning there, and number i + 1 is word i's given the words after it. `forward_words` and
-    `backward_words` say so. A word that the head does not know counts as ``<UNK>``: its number is that of any unknown
-    word.
+    Both arrays are in the order of the sentence, n + 1 values for n words. Forward, value i is the log-probability of
+    word i given the words before it, and the last that of the sentence ending there. Backward, the first is that of the
+    sentence beginning there, and value i + 1 is that of word i given the words after it; see `forward_words` and
+    `backward_words`. A word outside the vocabulary counts as ``<UNK>``: its value is that of any unknown word.
 
     Attributes:
         words: The sentence.
-        forward: One for each of `forward_words`; None where the model does not read forward.
-        backward: One for each of `backward_words`; None where the model does not read backward.
+        forward: One value for each of `forward_words`; None where the model does not read forward.
+        backward: One value for each of `backward_words`; None where the model does not read backward.
     """
 
     words: tuple[str, ...]
@@ -48,37 +47,37 @@ class SentenceScore:
 
     @property
     def forward_words(self) -> tuple[str, ...]:
-        """What the forward numbers belong to: the words, then the closing boundary."""
+        """Words of the forward values: the sentence, then the end boundary."""
         return (*self.words, EOS)
 
     @property
     def backward_words(self) -> tuple[str, ...]:
-        """What the backward numbers belong to: the opening boundary, then the words."""
+        """Words of the backward values: the begin boundary, then the sentence."""
         return (BOS, *self.words)
 
     @property
     def forward_sum(self) -> float | None:
-        """Log-probability of the sentence, read forward."""
+        """Log-probability of the whole sentence, read forward."""
         return None if self.forward is None else float(self.forward.sum(dtype=np.float64))
 
     @property
     def backward_sum(self) -> float | None:
-        """Log-probability of the sentence, read backward."""
+        """Log-probability of the whole sentence, read backward."""
         return None if self.backward is None else float(self.backward.sum(dtype=np.float64))
 
 
 class LanguageModel:
-    """What gives words their probabilities: forward given the words before, backward given the words after.
+    """Bidirectional language model: probabilities of words given the words before them, or after them.
 
-    Unknown words are read by their spelling, where the model spells; to be predicted, they count as ``<UNK>``. The head
-    is shared by both directions.
+    A model with a character encoder reads unknown words by their characters; as predictions, they count as ``<UNK>``.
+    Both directions share the softmax head.
 
     Args:
         bilm: The network.
-        softmax: Its head.
-        words: How it reads words.
+        softmax: Its softmax head.
+        words: Its word encoder.
         vocabulary: The words of the head.
-        name: For people to read.
+        name: A name to show to people.
     """
 
     def __init__(
@@ -94,10 +93,10 @@ class LanguageModel:
 
     @classmethod
     def load(cls, path: str | Path | None = None, device: str | torch.device = "cpu") -> LanguageModel:
-        """Open a model of our own format together with its head.
+        """Load a model of our own format together with its softmax head.
 
         Args:
-            path: Its folder, a file in it, or a zip or tar of it. Nothing, or ``english``: the model that ships.
+            path: Its folder, a file in it, or a zip or tar of it. None, or ``english``: the model that ships.
             device: Where to compute.
         """
         path = resolve_model_path(path)
@@ -107,7 +106,7 @@ class LanguageModel:
         return cls(stored.build(), head.build(), stored.words, head.vocabulary, name).to(device)
 
     def to(self, device: str | torch.device) -> LanguageModel:
-        """Move it to where it is to compute."""
+        """Move the model to a device."""
         try:
             self.bilm.to(device)
             self.softmax.to(device)
@@ -117,58 +116,58 @@ class LanguageModel:
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Which ways it reads."""
+        """Directions in which the model reads."""
         return self.bilm.config.directions
 
     @property
     def window(self) -> int:
-        """Words that are worth reading ahead, to compute those of like length side by side."""
+        """Window size in words: how far to read ahead, so that sentences of like length are batched."""
         return GPU_WINDOW if next(self.bilm.parameters()).is_cuda else WINDOW
 
     def scorer(self, distinct: Sequence[str]) -> BiLMScorer:
-        """The network at work on some words, each encoded once."""
+        """Scorer over some distinct words, each encoded once."""
         return BiLMScorer(self.bilm, self.softmax, self.words, self.vocabulary, distinct)
 
     def score(self, sentence: Sequence[str]) -> SentenceScore:
-        """Log-probabilities of the words of one sentence."""
+        """Score one sentence: log-probabilities of its words."""
         return next(self.score_all([sentence]))
 
     def score_all(self, sentences: Iterable[Sequence[str]]) -> Iterator[SentenceScore]:
-        """Scores of a stream of sentences, in order; it is read some thousand words ahead and no further."""
+        """Score a stream of sentences, in order, reading ahead by one window of words."""
         single = ([words] for words in check_sentences(sentences))
         return (score for window in number_documents(single, self.window) for score in self._score(window))
 
     def predict_next(self, words: Sequence[str], top: int = 10, special: bool = False) -> Prediction:
-        """The likeliest words after these, which begin a sentence, each with its probability.
+        """Predict the next word: the likeliest words after the beginning of a sentence, with their probabilities.
 
-        The list may hold ``</S>``: the sentence ends here. It leaves out ``<UNK>``, any word that is not in the
+        The list may include ``</S>``: the sentence ends here. It leaves out ``<UNK>``, which is any word outside the
         vocabulary.
 
         Args:
-            words: What the sentence begins with; nothing, for its first word.
+            words: The beginning of the sentence; empty to predict its first word.
             top: How many.
-            special: Leave nothing out.
+            special: Whether to include ``<UNK>`` and the other boundary.
         """
-        after = self._beside(_checked(words), "forward")
+        after = self._neighbour_log_probs(_checked(words), "forward")
         return self._best(after, top, () if special else (self.vocabulary.bos, self.vocabulary.unk))
 
     def predict_previous(self, words: Sequence[str], top: int = 10, special: bool = False) -> Prediction:
-        """The likeliest words before these, which end a sentence; ``<S>`` means that it begins here."""
-        before = self._beside(_checked(words), "backward")
+        """Predict the previous word: the likeliest before the end of a sentence; ``<S>`` means that it begins here."""
+        before = self._neighbour_log_probs(_checked(words), "backward")
         return self._best(before, top, () if special else (self.vocabulary.eos, self.vocabulary.unk))
 
     def substitutes(self, words: Sequence[str], position: int, top: int = 10, special: bool = False) -> Prediction:
-        """The likeliest words at a position, given the words on both sides of it; what stands there is not looked at.
+        """Predict substitutes: the likeliest words at a position, given the words on both sides but not the one there.
 
-        The two sides know nothing of each other, so by Bayes' rule the probability of a word is the product of what
-        both give it over how frequent it is, which its rank in the vocabulary tells. Probabilities sum to one over all
-        words that may be in the list.
+        Assuming that the two sides are independent given the word, by Bayes' rule its probability is the product of the
+        two directions' divided by its frequency, which is estimated by its rank in the vocabulary. Probabilities sum to
+        one over all words that may be in the list.
 
         Args:
             words: A whole sentence.
             position: Which of its words, from 0.
             top: How many.
-            special: Whether ``<UNK>``, any word that is not in the vocabulary, may be in the list.
+            special: Whether ``<UNK>``, which is any word outside the vocabulary, may be in the list.
         """
         words = _checked(words)
         if not 0 <= position < len(words):
@@ -176,14 +175,17 @@ class LanguageModel:
         if self.directions != ("forward", "backward"):
             way, remedy = self.directions[0], "predict_next" if "forward" in self.directions else "predict_previous"
             raise ConfigError(f"{self.name} reads {way} only, so it cannot see both sides of a gap; use {remedy}")
-        left, right = self._beside(words[:position], "forward"), self._beside(words[position + 1 :], "backward")
+        left, right = (
+            self._neighbour_log_probs(words[:position], "forward"),
+            self._neighbour_log_probs(words[position + 1 :], "backward"),
+        )
         scores = left + right - _log_frequencies(len(self.vocabulary)).to(left)
         boundaries = (self.vocabulary.bos, self.vocabulary.eos)
         scores[self.vocabulary.encode(boundaries if special else (*boundaries, self.vocabulary.unk))] = -torch.inf
         return self._best(scores.log_softmax(dim=0), top, ())
 
-    def _beside(self, words: list[str], direction: Direction) -> Tensor:
-        """Log-probabilities of all words (V,) after these, or before them."""
+    def _neighbour_log_probs(self, words: list[str], direction: Direction) -> Tensor:
+        """Log-probabilities of all words of the vocabulary (V,) after these words, or before them."""
         if direction not in self.directions:
             raise ConfigError(f"{self.name} reads {self.directions[0]} only; it cannot predict {direction}")
         ((distinct, ((sentence,),), _),) = number_documents([[words]], 0)
@@ -199,12 +201,12 @@ class LanguageModel:
         return list(zip(self.vocabulary.decode(numbers.tolist()), values.double().exp().tolist(), strict=True))
 
     def _score(self, window: NumberedDocuments) -> list[SentenceScore]:
-        reader = self.scorer(window.words)
+        scorer = self.scorer(window.words)
         sentences = [sentence for document in window.documents for sentence in document]
         found: dict[Direction, Sequence[np.ndarray | None]] = {}
         for direction in ("forward", "backward"):
             if direction in self.directions:
-                flat = reader.log_probs(direction, [make_sequence([sentence], direction) for sentence in sentences])
+                flat = scorer.log_probs(direction, [make_sequence([sentence], direction) for sentence in sentences])
                 parts = np.split(flat.cpu().numpy(), np.cumsum([len(sentence) + 1 for sentence in sentences])[:-1])
                 found[direction] = parts if direction == "forward" else [part[::-1].copy() for part in parts]
             else:
@@ -216,7 +218,7 @@ class LanguageModel:
 
 
 def _log_frequencies(words: int) -> Tensor:
-    """About how frequent words are, by Zipf's law in Mandelbrot's form; the three special words come first."""
+    """Estimated log-frequencies of words by rank: the Zipf-Mandelbrot law; the three special words come first."""
     ranks = (torch.arange(words) - 2).clamp(min=1)
     return -(ranks + ZIPF).log()
 

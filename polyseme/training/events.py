@@ -100,12 +100,12 @@ class EventFormatter:
         now = time.monotonic()
         if now - self._last_line < self._every and report.step < report.steps:
             return None
-        line = self.line(report)
+        line = self._step_line(report)
         self._last_line = now
         self._reports.clear()
         return line
 
-    def line(self, report: StepReport) -> str:
+    def _step_line(self, report: StepReport) -> str:
         """Format progress: step, time left, epoch, training perplexity, speed."""
         taken = report.step - (self._first_step or 0)
         seconds = max(time.monotonic() - self._started, 1e-9)

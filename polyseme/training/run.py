@@ -66,7 +66,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
         if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
             raise
         raise TrainingError(
-            f"{device} has not enough memory for this run; choose a smaller --preset, or halve training.rows or "
+            f"{device} does not have enough memory for this run; choose a smaller --preset, or halve training.rows or "
             "training.window; what was saved is still there"
         ) from error
     finally:
@@ -74,6 +74,8 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
 
 
 class _Run:
+    """State of one training run: settings, trainer, learning curve and evaluations."""
+
     def __init__(self, job: TrainJob, processes: ProcessGroup, device: torch.device, stop: Callable[[], bool]) -> None:
         self.job, self.processes, self.device, self.stop = job, processes, device, stop
         self.curve: list[tuple[int, float]] = []  # tokens, mean loss
@@ -86,16 +88,16 @@ class _Run:
         # Refuse bad settings before the text is read; the preset may depend on the text and is chosen after it.
         self.initial = open_model(self.job.start_from) if self.job.start_from else None
         data = self._settings_of(self.job.preset or "tiny").data
-        self.others = {name: _documents(name, raw=not data.tokenized) for name in self.job.other_texts}
+        self.others = {name: _load_documents(name, raw=not data.tokenized) for name in self.job.other_texts}
         yield from self._prepare(data)
         self.shards = Shards.open(self.job.run / "text")
-        asked = self._settings()
-        self.model = self._make_model(asked)
-        kind = "adaptive" if isinstance(self.model.head, AdaptiveSoftmax) else asked.loss.kind
-        self.settings = replace(asked, model=self.model.bilm.config, loss=replace(asked.loss, kind=kind))
+        requested = self._settings()
+        self.model = self._make_model(requested)
+        kind = "adaptive" if isinstance(self.model.head, AdaptiveSoftmax) else requested.loss.kind
+        self.settings = replace(requested, model=self.model.bilm.config, loss=replace(requested.loss, kind=kind))
         loop = self.settings.training
         self.trainer = Trainer(self.model, self.shards, self.settings.loss, loop, self.device, self.processes)
-        self._start(asked)
+        self._start(requested)
         yield self._plan()
         if self.job.start_from and not self.trainer.step:
             yield from self._evaluate()
@@ -104,10 +106,10 @@ class _Run:
 
     def _prepare(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
         if self.processes.is_leader:
-            yield from self._text(settings)
+            yield from self._prepare_shards(settings)
         self.processes.wait()
 
-    def _text(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
+    def _prepare_shards(self, settings: PrepareSettings) -> Iterator[PrepareProgress]:
         sources = self.job.sources()
         if self.job.resume and "-" in sources:
             return  # standard input cannot be read twice, and its shards exist
@@ -121,8 +123,8 @@ class _Run:
         settings = self._settings_of(job.preset or choose_preset(self.shards.num_words, self.device.type))
         if job.resume:
             saved = read_json(job.run / "settings.json")
-            asked = json.loads(json.dumps(dataclasses.asdict(settings)))
-            if difference := _difference(saved, asked):
+            requested = json.loads(json.dumps(dataclasses.asdict(settings)))
+            if difference := _difference(saved, requested):
                 raise ConfigError(
                     f"the run was started with other settings: {difference}; "
                     "give the same settings, or start over with --overwrite"
@@ -146,14 +148,14 @@ class _Run:
             return warm_start(self.initial, self.job.start_from, settings, self.shards, self.job.extend)
         return new_model(settings, self.shards)
 
-    def _start(self, asked: TrainSettings) -> None:
+    def _start(self, requested: TrainSettings) -> None:
         """Restore the checkpoint, or discard it and save the settings; nothing can be refused from here on."""
         if self.job.resume:
             self._restore(load_checkpoint(self.job.run / "last"))
         elif self.processes.is_leader:
             shutil.rmtree(self.job.run / "last", ignore_errors=True)
             with atomic_write(self.job.run / "settings.json") as file:
-                file.write(json.dumps(dataclasses.asdict(asked), indent=1).encode())
+                file.write(json.dumps(dataclasses.asdict(requested), indent=1).encode())
 
     def _plan(self) -> TrainPlan:
         model, shards = self.model, self.shards
@@ -231,13 +233,13 @@ class _Run:
             elif step:
                 self._save_model(*self.model.stored())
             if not step:
-                yield from self._others(self.model.language_model())
+                yield from self._evaluate_others(self.model.language_model())
             elif step == self.trainer.steps:
-                yield from self._conclude()
+                yield from self._evaluate_saved()
         self.evaluated = self.trainer.step
         self.processes.wait()
 
-    def _conclude(self) -> Iterator[Evaluation]:
+    def _evaluate_saved(self) -> Iterator[Evaluation]:
         """Evaluate the saved model, which may be an earlier one, on all held-out text, and record that beside it."""
         place = self.job.output
         if self.best is None and any(each["text"] == HELD_OUT and each["step"] for each in self.evaluations):
@@ -247,10 +249,10 @@ class _Run:
         saved = LanguageModel.load(place, device=str(self.device))
         if self.shards.held_out.tokens > self.settings.training.held_out_tokens:
             yield self._measure(f"all {HELD_OUT}", list(self.shards.held_out_documents()), saved)
-        yield from self._others(saved)
+        yield from self._evaluate_others(saved)
         self._save_model(open_model(place), open_softmax(place))
 
-    def _others(self, model: LanguageModel) -> Iterator[Evaluation]:
+    def _evaluate_others(self, model: LanguageModel) -> Iterator[Evaluation]:
         for name, documents in self.others.items():
             yield self._measure(name, documents, model)
 
@@ -259,7 +261,7 @@ class _Run:
         step = self.trainer.step
         best = text == HELD_OUT and step > 0 and math.isfinite(fresh.both) and fresh.both <= (self.best or math.inf)
         evaluation = Evaluation(step, text, fresh, carried, best)
-        self.evaluations.append(_brief(evaluation, self.trainer))
+        self.evaluations.append(_as_json(evaluation, self.trainer))
         if best:
             self.best = fresh.both
             self._save_model(*self.model.stored())
@@ -290,7 +292,7 @@ class _Run:
         return f"the last good checkpoint is {folder}" if folder.is_dir() else "no checkpoint has been written yet"
 
 
-def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
+def _load_documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
     """Load a text into memory, since it is evaluated more than once."""
     found = []
     for document in read_documents(path, raw):
@@ -301,7 +303,7 @@ def _documents(path: str, raw: bool) -> list[Document | list[list[str]]]:
     return found
 
 
-def _brief(evaluation: Evaluation, trainer: Trainer) -> dict[str, Any]:
+def _as_json(evaluation: Evaluation, trainer: Trainer) -> dict[str, Any]:
     measured = {name: getattr(evaluation, name) for name in ("fresh", "carried")}
     tokens = trainer.step * trainer.loop.rows * trainer.loop.window
     return {"step": evaluation.step, "tokens": tokens, "text": evaluation.text} | {
@@ -309,9 +311,9 @@ def _brief(evaluation: Evaluation, trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def _difference(saved: Mapping[str, Any], asked: Mapping[str, Any], where: str = "") -> str | None:
-    for key in {**saved, **asked}:
-        one, other = saved.get(key), asked.get(key)
+def _difference(saved: Mapping[str, Any], requested: Mapping[str, Any], where: str = "") -> str | None:
+    for key in {**saved, **requested}:
+        one, other = saved.get(key), requested.get(key)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             if found := _difference(one, other, f"{where}{key}."):
                 return found

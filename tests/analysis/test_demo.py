@@ -55,7 +55,7 @@ def test_what_was_expected_comes_from_either_side_and_from_both():
 def test_the_demo_has_every_part_and_one_picture(call, language_model, tmp_path):
     outcome = call("demo", "--model", language_model, "--plot", tmp_path / "senses.png")
     assert outcome.status == 0, outcome.err
-    for shown in ("She put her book", "Paris Hilton", "layer 2", "400 sentences", UNSEEN[0][0], "by the words after"):
+    for shown in ("She put her book", "Paris Hilton", "layer 2", "400 sentences", UNSEEN[0][0], "from the words after"):
         assert shown in outcome.out
     assert (tmp_path / "senses.png").read_bytes().startswith(b"\x89PNG")
 
@@ -82,16 +82,16 @@ def test_static_vectors_know_one_use_and_no_new_word(call, tmp_path):
     (tmp_path / "list.txt").write_text("\n".join(lines) + "\n")
     outcome = call("demo", "--model", tmp_path / "list.txt")
     assert outcome.status == 0, outcome.err
-    assert "nothing: it has no such word" in outcome.out
+    assert "nothing: the model has no vector for it" in outcome.out
 
 
 def test_without_matplotlib_there_is_a_sentence_and_no_picture(call, language_model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     outcome = call("demo", "--model", language_model, "--plot", tmp_path / "senses.png")
     assert outcome.status == 0, outcome.err
-    assert "no picture: " in outcome.out
+    assert "no figure: " in outcome.out
     assert "polyseme[analysis]" in outcome.out
-    assert "by both" in outcome.out
+    assert "from both" in outcome.out
     assert not (tmp_path / "senses.png").exists()
 
 

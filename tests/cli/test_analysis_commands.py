@@ -137,12 +137,12 @@ def test_bad_input_is_one_line_and_status_2(call, arguments, message):
 
 
 @pytest.mark.parametrize(("command", "option"), [("probe", "--json"), ("probe", "--plot"), ("similarity", "--json")])
-def test_what_cannot_be_written_is_told_before_the_work(call, command, option):
+def test_what_cannot_be_written_is_refused_before_the_work(call, command, option):
     status, _, err = call(command, "no-such-model", *COMMANDS[command], option, "nowhere/r.png")
     assert (status, err) == (2, "error: nowhere/r.png cannot be written: there is no folder nowhere\n")
 
 
-def test_numbers_that_are_none_become_null(tmp_path):
+def test_nan_and_infinity_become_null(tmp_path):
     output.write_json(tmp_path / "r.json", {"a": float("nan"), "b": (float("inf"), 1.5)})
     assert json.loads((tmp_path / "r.json").read_text()) == {"a": None, "b": [None, 1.5]}
 

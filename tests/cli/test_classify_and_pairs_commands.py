@@ -134,7 +134,7 @@ def test_numbers_of_pairs(call):
     assert float(out.splitlines()[0].split("\t")[0]) <= 4.5
 
 
-def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
+def test_an_interrupted_fit_resumes_when_asked(call, tmp_path, monkeypatch):
     step, count = fit._step, 0
 
     def killed(*arguments):

@@ -220,7 +220,7 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
         (["embed", "corpus.txt", "-o", "v.txt", "--model", TINY], "expected a file that ends in .h5, .hdf5"),
         (["embed", "corpus.txt", "-o", "no/v.h5", "--model", TINY], "there is no folder no"),
         (["embed", "corpus.txt", "-o", "v.h5", "--model", "nowhere"], "nowhere does not exist"),
-        (["embed", "corpus.txt", "-o", "v.h5", "--model", "corpus.txt"], "line 1 is no word vector"),
+        (["embed", "corpus.txt", "-o", "v.h5", "--model", "corpus.txt"], "line 1 is not a word vector"),
         ([*EMBED, "--layers", "topp"], "Did you mean 'top'"),
         ([*EMBED, "--gamma", "2"], "--gamma is the scale of a mix"),
         ([*EMBED, "--layers", "1,1,1", "--gamma", "nan"], "finite"),
@@ -255,7 +255,7 @@ EMBED = ["embed", "corpus.txt", "-o", "v.h5", "--model", TINY]
         (["convert", TINY, "there.h5"], "exists already"),
         (["convert", TINY, "out", "--precision", "int4"], "--precision must be fp32, fp16 or int8"),
         (["convert", TINY, "out.hdf5", "--precision", "fp16"], "holds fp32 only"),
-        (["info", "corpus.txt"], "line 1 is no word vector"),
+        (["info", "corpus.txt"], "line 1 is not a word vector"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(call, corpus, tmp_path, monkeypatch, arguments, message):

@@ -80,7 +80,7 @@ def test_senses_come_with_their_contexts(call, fixtures):
         ("static fit none.txt -o out.txt", "no such file"),
         ("static fit text.txt -o out.txt --min-count 1000", "no word of the text occurs 1000 times"),
         ("static fit text.txt -o out.txt --window 0", "window must be 1 or more"),
-        ("static info text.txt", "line 1 is no word vector"),
+        ("static info text.txt", "line 1 is not a word vector"),
         ("static nearest vectors.txt zebra", "'zebra' is not among the 2 words of vectors.txt"),
         ("distil TINY text.txt -o out.txt --layer all", "not all"),
         ("distil TINY text.txt -o out.txt --layer 9", "there is no layer 9"),

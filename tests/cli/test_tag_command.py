@@ -120,7 +120,7 @@ def test_files_as_conll_2003_published_them_need_no_options(call, tmp_path, monk
     assert out.splitlines()[:2] == ["Ada\tI-PER", "Smith\tI-PER"]
 
 
-def test_an_interrupted_fit_goes_on_when_told(call, tmp_path, monkeypatch):
+def test_an_interrupted_fit_resumes_when_asked(call, tmp_path, monkeypatch):
     step, count = fit._step, 0
     brief = (*FIT, *BARE, "--dev", "dev.conll", "--set", "fit.epochs=3")
 

@@ -1,4 +1,4 @@
-"""Static vectors out of contextual ones."""
+"""Distillation of contextual vectors into static ones, and spherical k-means."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_sentences_without_a_wanted_use_are_not_embedded():
     assert len(embedded) == 3
 
 
-def test_uses_are_drawn_by_lot_and_the_same_for_the_same_seed():
+def test_uses_are_sampled_at_random_and_the_same_for_the_same_seed():
     sentences = [["bank", f"w{number}"] for number in range(60)]
     first, again, other = (run(make_encoder(), sentences, uses=5, seed=seed).vectors for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)

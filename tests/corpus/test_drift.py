@@ -1,4 +1,4 @@
-"""Two corpora side by side: words that changed are told from those that did not."""
+"""Semantic drift between two corpora: changed words rank above unchanged ones."""
 
 import random
 
@@ -14,7 +14,7 @@ FILLER = ["old", "new", "big", "small", "far", "near", "dark", "cold", "warm", "
 
 
 def corpus(seed, topic):
-    """Sentences in which ``bank`` keeps the company of one topic and ``tree`` that of any."""
+    """Sentences in which ``bank`` occurs with one topic and ``tree`` with any."""
     chance = random.Random(seed)
 
     def sentence(word, topics):

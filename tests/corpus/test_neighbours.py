@@ -1,4 +1,4 @@
-"""The uses most alike, and the words most alike for a static vector."""
+"""Nearest neighbours of uses in context, and of words by static vectors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Clusters of uses: those that differ are told apart, those that do not are not."""
+"""Word sense induction: uses that differ are separated, those that do not are not."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_typical_uses_are_the_ones_in_the_middle():
         assert [use.word for use in cluster.typical] == [f"word{number}" for number in nearest]
 
 
-def test_company_is_what_stands_around_these_and_not_around_others():
+def test_collocates_occur_around_these_and_not_around_others():
     here = [Use(("the", "bank", "of", "the", "river"), 1), Use(("the", "river", "bank"), 2)]
     there = [Use(("the", "bank", "has", "money"), 1), Use(("the", "bank", "lent", "money"), 1)]
     assert collocates(here, there) == ("river",)

@@ -1,4 +1,4 @@
-"""word2vec on a text of one's own."""
+"""Training word2vec on your own text."""
 
 import itertools
 import sys
@@ -50,9 +50,9 @@ def test_long_sentences_are_read_to_the_end():
 
 
 def test_it_tells_how_far_it_is():
-    told = []
-    fit_word2vec(SENTENCES, SMALL, lambda time, sentences: told.append((time, sentences)))
-    assert told == [(time, 0) for time in range(4)]
+    reported = []
+    fit_word2vec(SENTENCES, SMALL, lambda epoch, sentences: reported.append((epoch, sentences)))
+    assert reported == [(epoch, 0) for epoch in range(4)]
 
 
 def test_a_text_that_fails_in_the_middle_fails_and_does_not_hang():

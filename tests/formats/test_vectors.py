@@ -146,28 +146,28 @@ def test_blocks_of_many_lines_join(make, monkeypatch):
 BAD = {
     "empty": ("", "is empty"),
     "blank": ("\n \n", "is empty"),
-    "prose": ("It was a dark\nand stormy night\n", "line 1 is no word vector: 'It was a dark'"),
+    "prose": ("It was a dark\nand stormy night\n", "line 1 is not a word vector: 'It was a dark'"),
     "short line": ("a 1 2 3\nb 1 2\nc 1 2 3\n", "line 2 has 2 numbers after its word, not 3"),
     "long line": ("a 1 2 3\nb 1 2 3\nc 1 2 3 4\n", "line 3 has 4 numbers after its word, not 3"),
     "short line after a header": ("2 3\na 1 2\nb 1 2 3\n", "line 2 has 2 numbers after its word, not 3"),
     "only a word": ("a 1 2\nb\nc 1 2\n", "line 2 has 0 numbers"),
-    "no number": ("a 1 2 3\nb 1 x 3\nc 1 2 3\n", "line 2: 'x' is no number"),
-    "decimal comma": ("a 1.5 2.5\nb 1,5 2,5\nc 1 2\n", "line 2: '1,5' is no number"),
+    "no number": ("a 1 2 3\nb 1 x 3\nc 1 2 3\n", "line 2: 'x' is not a number"),
+    "decimal comma": ("a 1.5 2.5\nb 1,5 2,5\nc 1 2\n", "line 2: '1,5' is not a number"),
     "NaN": ("a 1 2 3\nb 1 nan 3\n", "line 2: the vector of 'b' holds values that are not finite"),
     "infinity": ("a 1 2 3\nb 1 1e300 3\n", "line 2: the vector of 'b' holds values that are not finite"),
     "truncated": ("3 2\na 1 2\nb 1 2\n", "promises 3 words, but 2 follow; the file is truncated"),
     "header alone": ("3 2\n", "holds no vectors"),
-    "too many": ("1 2\na 1 2\nb 1 2\n", "promises 1 words, but 2 follow; mend that line"),
+    "too many": ("1 2\na 1 2\nb 1 2\n", "promises 1 words, but 2 follow; correct that line"),
     "nothing promised": ("0 5\n", "promises 0 words"),
     "latin 1": (b"a 1 2\ncaf\xe9 1 2\n", "line 2 is not UTF-8"),
     "latin 1 after a header": (b"2 2\na 1 2\ncaf\xe9 1 2\n", "line 3 is not UTF-8"),
     "truncated binary": (binary()[:-3], "ends in the middle of word number 8 of 8; the file is truncated"),
     "binary cut in a word": (binary()[: binary().index(b"Stra") + 2], "in the middle of word number 5 of 8"),
-    "binary that goes on": (binary() + b"more", "goes on after the 8 words"),
+    "binary that goes on": (binary() + b"more", "continues after the 8 words"),
     "binary NaN": (binary(vectors=VECTORS * np.nan), "the vector of 'the' holds values that are not finite"),
     "binary without words": (b"9 5\n" + bytes(100_000), "no word where number 1 should begin"),
     "fastText model": ((793712314).to_bytes(4, "little") + bytes(100), "a whole fastText model"),
-    "something else": (b"\x89HDF\r\n\x1a\n" + bytes(100), "is no word vector"),
+    "something else": (b"\x89HDF\r\n\x1a\n" + bytes(100), "is not a word vector"),
     "truncated gzip": (gzip.compress(GLOVE.encode())[:-9], "truncated"),
     "no gzip": (b"hello", "cannot be read"),
 }
@@ -315,6 +315,6 @@ def test_gensim_writes_what_is_read(tmp_path):
 
 @pytest.mark.parametrize("word", ["", "two words", "tab\t", "line\n", "\ud800"])
 def test_a_word_that_no_text_can_hold_is_refused(tmp_path, word):
-    with pytest.raises(OutputError, match="cannot stand in a text of vectors"):
+    with pytest.raises(OutputError, match="cannot be written in a text file of vectors"):
         write(tmp_path / "out.txt", ["a", word], VECTORS[:2], 5)
     assert list(tmp_path.iterdir()) == []

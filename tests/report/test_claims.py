@@ -30,7 +30,7 @@ def given(missing=(), **found):
     return Findings("model", "model", "data", False, found, dict(missing))
 
 
-def test_random_weights_do_not_hold_that_senses_are_set_apart():
+def test_random_weights_do_not_separate_senses():
     classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS}
     near = {"mean": [0.5, 0.52], "interval": [[0.5, 0.5], [0.505, 0.535]], "words": [], "examples": []}
     far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
@@ -38,7 +38,7 @@ def test_random_weights_do_not_hold_that_senses_are_set_apart():
     assert context.judge(given(classics=classics, separation=far)).outcome == HELD
 
 
-def test_words_that_go_the_wrong_way_are_named():
+def test_words_that_contradict_the_claim_are_named():
     classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
     _, table, text, groups, *_ = context.judge(given({"separation": "None."}, classics=classics)).blocks
     assert table.rows[0] == ("put", "1", "0.78", "0.82", "−0.04")
@@ -47,7 +47,7 @@ def test_words_that_go_the_wrong_way_are_named():
     assert context.MEANINGS.keys() == context.CLASSICS.keys()
 
 
-def test_a_layer_that_is_higher_on_the_real_uses_is_told_and_does_not_decide():
+def test_a_layer_that_is_better_on_the_real_uses_is_mentioned_and_does_not_decide():
     real = {"0": [0.5, 0.5, 0.5], "1": [0.62, 0.47, 0.75], "2": [0.74, 0.6, 0.9]}
     replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
     rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
@@ -133,7 +133,7 @@ def test_documents_must_help_somewhere_and_hurt_nowhere():
     assert documents.judge(given(carried=found(0.9, 0.9, usual=0.95))).outcome == FAILED
 
 
-def test_the_last_layer_must_lose_beyond_luck():
+def test_the_last_layer_must_be_significantly_worse():
     def names(interval):
         f1 = {"0": 0.1, "last": 0.3, "second-to-last": 0.35, "embeddings": 0.2}
         return {"f1": f1, "difference": {"second-to-last last": interval}, "train": 1, "test": 1}
@@ -162,7 +162,7 @@ def test_all_models_stand_in_one_table():
     assert table.rows == (("model", "61.0", "54"), ("model", "52.0", "–"))
 
 
-def test_the_learnt_mix_must_beat_the_top_layer():
+def test_the_learned_mix_must_beat_the_top_layer():
     stored = make_task_results(wnut17={"elmo": [0.40, 0.41, 0.42], "layer-2": [0.35, 0.36, 0.37]}, ewt={"glove": [0.9]})
     verdict = layer_mixing.judge(given(tasks=as_json(results_of_model(stored, "mine"))))
     assert verdict.outcome == HELD
@@ -226,7 +226,7 @@ def test_perplexities_before_and_after_tuning_are_read_from_the_model(tmp_path):
         fine_tuning.read_tuning(tmp_path)
 
 
-def test_a_model_that_was_tuned_from_this_one_tells_what_the_tasks_gained():
+def test_a_model_that_was_tuned_from_this_one_shows_what_the_tasks_gained():
     stored = make_task_results(sst5={"elmo": [0.45, 0.46]}, trec6={"elmo": [0.96, 0.96]})
     tuned = make_task_results("other", sst5={"tuned": [0.47, 0.48]}, trec6={"tuned": [0.95, 0.95]})
     for each in tuned.values():

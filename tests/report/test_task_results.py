@@ -67,5 +67,5 @@ def test_fits_are_the_encoders_and_not_those_of_the_word_vectors_beside_it():
         results_of_model(stored, "words")
 
 
-def test_one_seed_says_nothing_about_luck():
+def test_one_seed_gives_no_standard_error():
     assert difference([3.0], [1.0]) == (2.0, float("inf"))

@@ -161,7 +161,7 @@ def draw_probe(result: ProbeResult, labels: str) -> Figure:
     axes.axhline(100 * result.by_word, color=FAINT, linestyle="--", label="most frequent label\nof each word")
     axes.axhline(100 * result.commonest, color=FAINT, linestyle=":", label="most frequent label\nof all")
     axes.set_xticks(range(len(result.layers)), [str(row.layer) for row in result.layers])
-    axes.set_ylim(0, 100)
+    axes.set_ylim(0, 102)  # room for the markers of a perfect probe
     axes.legend(fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5), **LEGEND)
     tidy(axes, f"{result.model}: linear probe for {labels}", "layer", "accuracy (%)")
     return figure

@@ -1,4 +1,4 @@
-"""Files of static word vectors: one vector a word, as GloVe, word2vec, fastText and NumPy users keep them.
+"""Files of static word vectors: GloVe, word2vec, fastText and NumPy formats, read through a cache.
 
 A file is parsed once. The parsed table is kept in a cache (an `ArrayCache`, by default in ``vectors`` of the user's
 cache folder), parsed again when the size or the time of the original has changed, and memory-mapped from then on.
@@ -32,7 +32,7 @@ def open_vectors(
 
     Args:
         path: GloVe or word2vec text (.gz, .bz2, .xz, .zst too), word2vec's binary, fastText's ``.vec``, or ``.npy``.
-        vocabulary: The words of a ``.npy`` file, one a line, when they are not beside it.
+        vocabulary: The words of a ``.npy`` file, one per line, when they are not beside it.
         cache: The folder of the cache; True is the user's, False is none. Without a cache, and where nothing can be
             written (no room, no permission), vectors are held in memory.
     """
@@ -48,11 +48,11 @@ def open_vectors(
 
 
 def recognise(path: str | Path, vocabulary: str | Path | None = None) -> VectorFile:
-    """Tell the format of a file from how it begins, or say why it is none.
+    """Detect the format of a file of word vectors from how it begins, or say why it is not one.
 
     Args:
         path: The file.
-        vocabulary: The words of a ``.npy`` file, one a line, when they are not beside it.
+        vocabulary: The words of a ``.npy`` file, one per line, when they are not beside it.
     """
     path = Path(path).expanduser()
     head = first_bytes(path)
@@ -68,19 +68,19 @@ def recognise(path: str | Path, vocabulary: str | Path | None = None) -> VectorF
 
 
 def read_blocks(file: VectorFile) -> Iterator[Block]:
-    """All words of a file and their vectors, in order, some thousand at a time; memory is constant."""
+    """Read the words of a file and their vectors in order, in blocks of some thousand; memory is constant."""
     read = {NUMPY: matrix.read, BINARY: binary.read}.get(file.format, text.read)
     total = 0
     try:
         for block in read(file):
             total += len(block.words)
             yield block
-    except InputError as error:  # of the reading of text and compressed files
+    except InputError as error:  # from reading text and compressed files
         raise FormatError(str(error)) from error
     if not total:
         raise FormatError(f"{file.path} holds no vectors; {KNOWN}")
     if file.count is not None and total != file.count:
-        fault = "the file is truncated" if total < file.count else "mend that line"
+        fault = "the file is truncated" if total < file.count else "correct that line"
         raise FormatError(f"{file.path}: its first line promises {file.count:,} words, but {total:,} follow; {fault}")
 
 

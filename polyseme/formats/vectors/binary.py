@@ -1,7 +1,7 @@
-"""word2vec's binary files: a line ``count dim``, then for each word the word, a space and its numbers as float32.
+"""word2vec's binary format: a line ``count dim``, then for each word the word, a space and its numbers as float32.
 
-The words of such files are cut from web text and nobody can mend them by hand, so bytes that are not UTF-8 do not stop
-the reading: they become U+FFFD, and such words are counted.
+The words of such files come from web text and cannot be corrected by hand, so bytes that are not UTF-8 are no error:
+they become U+FFFD, and such words are counted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST_WORD = 1 << 16  # bytes; a file without a space for so long is something
 
 
 def read(file: VectorFile) -> Iterator[Block]:
-    """The words and vectors of a binary file."""
+    """Read the words and vectors of a word2vec binary file in blocks."""
     with explain_read_errors(file.path):
         stream = open_bytes(file.path)
     with stream:
@@ -28,14 +28,14 @@ def read(file: VectorFile) -> Iterator[Block]:
         data, done, promised = b"", 0, file.count or 0
         while done < promised:
             more = _read(stream, file)
-            words, rows, data = _cut(data + more, file, done)
+            words, rows, data = _split_entries(data + more, file, done)
             if not words and not more:
                 place = f"word number {done + 1:,} of {promised:,}"
                 raise FormatError(f"{file.path} ends in the middle of {place}; the file is truncated")
             done += len(words)
             yield _block(file, words, rows)
         if (data + _read(stream, file)).strip(b"\n"):
-            raise FormatError(f"{file.path} goes on after the {promised:,} words that its first line promises")
+            raise FormatError(f"{file.path} continues after the {promised:,} words that its first line promises")
 
 
 def _read(stream: io.BufferedReader, file: VectorFile, line: bool = False) -> bytes:
@@ -43,8 +43,8 @@ def _read(stream: io.BufferedReader, file: VectorFile, line: bool = False) -> by
         return stream.readline() if line else stream.read(CHUNK)
 
 
-def _cut(data: bytes, file: VectorFile, done: int) -> tuple[list[bytes], bytes, bytes]:
-    """Whole entries from the beginning of the data, as words and as numbers, and what is left."""
+def _split_entries(data: bytes, file: VectorFile, done: int) -> tuple[list[bytes], bytes, bytes]:
+    """Split off complete entries: their words, their vectors' bytes, and the rest of the data."""
     width = 4 * file.dim
     words: list[bytes] = []
     rows = bytearray()

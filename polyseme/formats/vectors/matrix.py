@@ -1,4 +1,4 @@
-"""A NumPy matrix of vectors, with its words, one a line, in a file beside it."""
+"""Word vectors as a NumPy matrix (``.npy``), with the words, one per line, in a file beside it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from polyseme.errors import FormatError
 from polyseme.formats.vectors.file import NUMPY, Block, VectorFile, check_finite
 from polyseme.text.corpus import open_text
 
-ROWS = 4096  # read at a time
+ROWS = 4096  # rows read at a time
 
 
 def recognise(path: Path, vocabulary: str | Path | None) -> VectorFile:
-    """A ``.npy`` file, and where its words are: as told, or in ``NAME.vocab``, ``NAME.vocab.txt`` or ``vocab.txt``."""
+    """Describe a ``.npy`` file; its words are where told, or in ``NAME.vocab``, ``NAME.vocab.txt`` or ``vocab.txt``."""
     rows = _open(path)
     if rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size:
         raise FormatError(f"{path}: expected a matrix of floats (words, dim), got {rows.dtype} of shape {rows.shape}")
@@ -25,12 +25,12 @@ def recognise(path: Path, vocabulary: str | Path | None) -> VectorFile:
     found = next((place for place in places if place.is_file()), None)
     if found is None:
         looked = vocabulary or f"{', '.join(names[:-1])} or {names[-1]} beside it"
-        raise FormatError(f"{path}: its words, one a line, should be in {looked}; there is no such file")
+        raise FormatError(f"{path}: its words, one per line, should be in {looked}; there is no such file")
     return VectorFile(path, NUMPY, rows.shape[1], vocabulary=found)
 
 
 def read(file: VectorFile) -> Iterator[Block]:
-    """The words and vectors."""
+    """Read the words and vectors of a NumPy matrix in blocks."""
     rows = _open(file.path)
     assert file.vocabulary is not None
     done = 0

@@ -1,4 +1,4 @@
-"""Words and their vectors in one file that is mapped into memory, not read: open at once, however many there are.
+"""Memory-mapped table of word vectors: one file that opens at once, however many words it has.
 
 The file is safetensors, for any program to read:
 
@@ -9,8 +9,8 @@ The file is safetensors, for any program to read:
     mean     float32 (dim)
     text     uint8: the words' UTF-8, one after the other
 
-A dictionary of a million strings takes over 100 MB and a second to build. Here a word is found by its hash, and then
-compared letter by letter, so that two words of one hash are no trouble.
+A dictionary of a million strings takes over 100 MB and a second to build. Here a word is found by its hash and then
+compared, so that hash collisions do no harm.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from polyseme.formats.vectors.file import Block
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-ROWS = 1 << 14  # rows looked at together
-_TAKEN = 512  # vectors after which pages are let go: each may have brought in 64 kB
-_HEADER = 4096  # bytes kept free for safetensors' header, which is known last
+ROWS = 1 << 14  # rows processed together
+_TAKEN = 512  # vectors read before pages are released: each may have loaded 64 kB
+_HEADER = 4096  # bytes reserved for safetensors' header, which is written last
 _TYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 
 
 class VectorTable:
-    """Vectors by word. Immutable; several threads may use one."""
+    """Table of word vectors, looked up by word. Immutable and thread-safe."""
 
     def __init__(self, buffer: mmap.mmap | memoryview, path: Path | None = None) -> None:
         self.path = path  # None when it is held in memory
@@ -51,7 +51,7 @@ class VectorTable:
 
     @classmethod
     def open(cls, path: Path) -> VectorTable:
-        """Map a file."""
+        """Open a table by memory-mapping its file."""
         with path.open("rb") as file:
             return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), path)
 
@@ -59,30 +59,30 @@ class VectorTable:
         return len(self.vectors)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process maps the same file; what is held in memory is copied."""
+        """Pickle by path: another process maps the same file; a table in memory is copied."""
         return (_open_path, (self.path,)) if self.path else (_open_bytes, (bytes(self._buffer),))
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """Dimensions of a word vector."""
         return self.vectors.shape[1]
 
     def word(self, row: int) -> str:
-        """The word of a row."""
+        """Word of a row of the table."""
         return str(self._text[self._offsets[row] : self._offsets[row + 1]], "utf-8")
 
     def find(self, words: Sequence[str]) -> np.ndarray:
-        """The row of each word, -1 where there is none."""
+        """Find the row of each word; -1 for unknown words."""
         rows = np.full(len(words), -1, dtype=np.int64)
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-        wanted = _hash(encoded)
-        places = np.minimum(np.searchsorted(self._hashes, wanted), len(self) - 1)
-        for number in np.flatnonzero(self._hashes[places] == wanted).tolist():
-            rows[number] = self._compare(encoded[number], int(places[number]), int(wanted[number]))
+        hashes = _hash(encoded)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self) - 1)
+        for number in np.flatnonzero(self._hashes[places] == hashes).tolist():
+            rows[number] = self._compare(encoded[number], int(places[number]), int(hashes[number]))
         return rows
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Vectors by row, copied."""
+        """Copy the vectors of some rows."""
         vectors = self.vectors[rows]
         self._taken += len(rows)
         if self._taken > _TAKEN:
@@ -91,13 +91,13 @@ class VectorTable:
         return vectors
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
-        """All vectors, some at a time, each time with the number of the first; memory does not grow with them."""
+        """Iterate over all vectors in blocks, each with the row of its first; memory does not grow with them."""
         for first in range(0, len(self), ROWS):
             yield first, self.vectors[first : first + ROWS]
             self._release()
 
     def _release(self) -> None:
-        """Let go of pages that were read; they stay in the system's cache, and come back when needed."""
+        """Release mapped pages; they stay in the system's cache, and come back when needed."""
         if isinstance(self._buffer, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._buffer.madvise(mmap.MADV_DONTNEED)
 
@@ -111,9 +111,9 @@ class VectorTable:
 
 
 def write_table(blocks: Iterable[Block], dim: int, file: BinaryIO, about: Mapping[str, str]) -> None:
-    """Write words and vectors as they come; of a word that comes twice the first is kept.
+    """Write a table from a stream of blocks; of duplicate words the first is kept.
 
-    What is found out on the way (``words``, ``duplicates``, ``replaced``, ``digest``) is put with what was told before.
+    Counts (``duplicates``, ``replaced``) and the ``digest`` are added to the metadata ``about``.
     """
     file.seek(_HEADER)
     texts: list[bytes] = []
@@ -131,7 +131,7 @@ def write_table(blocks: Iterable[Block], dim: int, file: BinaryIO, about: Mappin
     kept = _first_of_each(text, length, hashed)
     if not kept.all():
         text = np.frombuffer(text, dtype=np.uint8)[np.repeat(kept, length)].tobytes()
-    mean, digest = _settle_rows(file, dim, kept)
+    mean, digest = _compact_rows(file, dim, kept)
     digest.update(text)
     order = np.argsort(hashed[kept], kind="stable")
     arrays = {
@@ -146,7 +146,7 @@ def write_table(blocks: Iterable[Block], dim: int, file: BinaryIO, about: Mappin
 
 
 def build_in_memory(blocks: Iterable[Block], dim: int, about: Mapping[str, str]) -> VectorTable:
-    """The same without a file."""
+    """Build a table of word vectors in memory."""
     buffer = io.BytesIO()
     write_table(blocks, dim, buffer, about)
     return VectorTable(buffer.getbuffer())
@@ -157,7 +157,7 @@ def _hash(words: Iterable[bytes]) -> np.ndarray:
 
 
 def _first_of_each(text: bytes, lengths: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """Which words come for the first time; words are compared only where hashes are equal."""
+    """Mask of first occurrences; words are compared only where hashes are equal."""
     kept = np.ones(len(hashes), dtype=bool)
     order = np.argsort(hashes, kind="stable")
     equal = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
@@ -171,8 +171,8 @@ def _first_of_each(text: bytes, lengths: np.ndarray, hashes: np.ndarray) -> np.n
     return kept
 
 
-def _settle_rows(file: BinaryIO, dim: int, kept: np.ndarray) -> tuple[np.ndarray, _Hash]:
-    """Take the rows of duplicates out of the file, and find the mean and the digest of the others."""
+def _compact_rows(file: BinaryIO, dim: int, kept: np.ndarray) -> tuple[np.ndarray, _Hash]:
+    """Remove the rows of duplicates from the file, and compute mean and digest of the others."""
     total = np.zeros(dim)
     digest = hashlib.sha256()
     place = 0
@@ -199,11 +199,11 @@ def _read_exactly(file: BinaryIO, size: int) -> bytes:
 
 
 def _write_arrays(file: BinaryIO, shape: tuple[int, int], arrays: dict[str, np.ndarray], about: dict[str, str]) -> None:
-    """Write what follows the vectors, cut off what was there, and put the header in its place."""
+    """Write the arrays after the vectors, truncate the rest, and write the safetensors header."""
     header: dict[str, Any] = {"__metadata__": about}
     end = file.tell() - _HEADER
     header["vectors"] = {"dtype": "F32", "shape": shape, "data_offsets": [0, end]}
-    if end % 8:  # numbers of eight bytes begin at a multiple of eight
+    if end % 8:  # 8-byte numbers must be aligned to 8 bytes
         arrays = {"padding": np.zeros(4, dtype=np.uint8), **arrays}
     names = {np.dtype(kind): name for name, kind in _TYPES.items()}
     for name, array in arrays.items():
@@ -220,7 +220,7 @@ def _write_arrays(file: BinaryIO, shape: tuple[int, int], arrays: dict[str, np.n
 
 
 def _read_header(buffer: mmap.mmap | memoryview) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays, as views of the buffer, and what was written about them."""
+    """Parse the safetensors header: arrays as views of the buffer, and the metadata."""
     header = json.loads(bytes(buffer[8:_HEADER]))
     about = header.pop("__metadata__")
     data = np.frombuffer(buffer, dtype=np.uint8)[_HEADER:]

@@ -1,7 +1,8 @@
-"""Vectors as text: a word and its numbers a line, apart by spaces or tabs; compressed text too.
+"""Word vectors as text (GloVe, word2vec, fastText): lines of a word and its numbers, compressed or not.
 
-word2vec and fastText put a line ``count dim`` first, GloVe does not. A word may hold spaces (GloVe 840B has such), so
-numbers are counted from the right. Text that is not UTF-8 is refused, with the line.
+Columns are separated by spaces or tabs. word2vec and fastText begin with a line ``count dim``, GloVe does not. A word
+may hold spaces (GloVe 840B has such), so numbers are counted from the right. Text that is not UTF-8 is refused, with
+the line.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from polyseme.files import atomic_write
 from polyseme.formats.vectors.file import BINARY, GLOVE, HEAD, KNOWN, WIDEST, WORD2VEC, Block, VectorFile, not_finite
 from polyseme.text.corpus import open_text
 
-LINES = 4096  # parsed at a time
+LINES = 4096  # lines parsed at a time
 _SAMPLE = 100  # lines that vote on the number of columns
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d{1,12})[ \t]+(\d{1,6})[ \t]*\r?\n")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # hardly in text, all over binary numbers
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # rare in text, frequent in binary numbers
 _UNWRITABLE = re.compile(r"[ \t\r\n\ud800-\udfff]")
 
 
 def recognise_headed(path: Path, head: bytes) -> VectorFile | None:
-    """A file whose first line tells how many words and dimensions: word2vec's, text or binary, and fastText's."""
+    """Describe a file with a header of counts: word2vec's, text or binary, or fastText's; None without a header."""
     header = _HEADER.match(head)
     if header is None:
         return None
@@ -41,19 +42,19 @@ def recognise_headed(path: Path, head: bytes) -> VectorFile | None:
 
 
 def recognise_bare(path: Path, head: bytes) -> VectorFile:
-    """A file without such a line, as GloVe's; the first lines vote on the number of columns."""
+    """Describe a file without a header, such as GloVe's, by a vote of its first lines on the number of columns."""
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     whole = [line for line in (lines[:-1] if len(head) == HEAD else lines) if line.strip()] or lines
     votes = Counter(len(line.split()) - 1 for line in whole[:_SAMPLE])
     dim = max(votes, key=lambda columns: (votes[columns], -columns))
     if _CONTROL.search(whole[0]) or not (0 < dim <= WIDEST and _ends_in_numbers(whole[0], dim)):
         shown = whole[0][:40].decode(errors="replace")
-        raise FormatError(f"{path}: line 1 is no word vector: {shown!r}; {KNOWN}")
+        raise FormatError(f"{path}: line 1 is not a word vector: {shown!r}; {KNOWN}")
     return VectorFile(path, GLOVE, dim, None, _separator(whole[0]))
 
 
 def read(file: VectorFile) -> Iterator[Block]:
-    """The words and vectors of a text file."""
+    """Read the words and vectors of a text file in blocks."""
     number = 1
     with open_text(file.path) as lines:
         if file.count is not None:
@@ -65,10 +66,12 @@ def read(file: VectorFile) -> Iterator[Block]:
 
 
 def write(path: Path, words: Sequence[str], rows: Iterable[np.ndarray], dim: int) -> None:
-    """Write word2vec text, which gensim and we read back to the last bit; whole or not at all."""
+    """Write word vectors as word2vec text, atomically; gensim and polyseme read them back bit for bit."""
     for word in words:
         if not word or _UNWRITABLE.search(word):
-            raise OutputError(f"{path}: {word!r:.60} cannot stand in a text of vectors; a word has letters, no spaces")
+            raise OutputError(
+                f"{path}: {word!r:.60} cannot be written in a text file of vectors; expected letters and no spaces"
+            )
     pattern = " %.9g" * dim + "\n"  # nine digits are a float32 exactly
     with atomic_write(path) as file:
         file.write(f"{len(words)} {dim}\n".encode())
@@ -100,7 +103,7 @@ def _is_number(text: bytes | str) -> bool:
 
 
 def _parse(file: VectorFile, lines: list[str], number: int) -> Block:
-    """Parse many lines at once; where they are not all alike, one at a time."""
+    """Parse many lines at once or, where they are irregular, one at a time."""
     parts = [line.partition(file.separator) for line in lines]
     rows = _numbers([tail for _, _, tail in parts])
     if rows is not None and rows.shape == (len(lines), file.dim) and np.isfinite(rows).all():
@@ -127,7 +130,7 @@ def _parse_line(file: VectorFile, line: str, number: int) -> tuple[str, np.ndarr
         raise FormatError(f"{where} has {len(columns) - 1:,} numbers after its word, not {file.dim:,}")
     for text in numbers:
         if not _is_number(text):
-            raise FormatError(f"{where}: {text!r:.60} is no number; expected a word and {file.dim:,} numbers")
+            raise FormatError(f"{where}: {text!r:.60} is not a number; expected a word and {file.dim:,} numbers")
     with np.errstate(over="ignore"):
         row = np.array(list(map(float, numbers))).astype(np.float32)
     if not np.isfinite(row).all():

@@ -1,7 +1,7 @@
 """Claim 2: the vector shows a tense that the spelling hides (*put*, *read*, *cut*, *set*, *hit*).
 
 A probe that learned from other verbs would learn their spelling: *walked*, *went*. So in the training sentences the
-verb is replaced by one that is spelled alike in both tenses, and only the rest of the sentence tells the tense.
+verb is replaced by one that is spelled the same in both tenses, and only the rest of the sentence shows the tense.
 """
 
 from __future__ import annotations

@@ -81,5 +81,5 @@ def _judge_probe(findings: Findings, grammar: Results) -> Verdict:
         f"{few:.1f} % with context and 30 % of the sentences, {everything:.1f} % with the spelling only and all "
         f"sentences, {baseline:.1f} % with each word's most frequent label."
     )
-    blocks = (RULE, figure, Paragraph(f"No tasks were read. {findings.why_missing(TASKS)}"), findings.rerun(6))
+    blocks = (RULE, figure, Paragraph(f"Fitted tasks were not used. {findings.why_missing(TASKS)}"), findings.rerun(6))
     return Verdict(HELD if few >= max(everything, baseline) else FAILED, reason, blocks)

@@ -1,4 +1,4 @@
-"""How contextual vectors are, on vectors made by hand."""
+"""Geometry of contextual vectors, on vectors made by hand."""
 
 import dataclasses
 

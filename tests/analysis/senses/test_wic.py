@@ -1,4 +1,4 @@
-"""Word in context."""
+"""Word in context (WiC): the reader, the threshold, the interval and the accuracy."""
 
 import math
 

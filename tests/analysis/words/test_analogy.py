@@ -1,4 +1,4 @@
-"""Relations between words by arithmetic."""
+"""Word analogies by vector arithmetic, against gensim."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How alike words are, to a model and to people."""
+"""Word similarity: Spearman correlation of cosines with human ratings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Words never seen: how they are made, and who can trace them back."""
+"""Out-of-vocabulary words: how they are generated, and which models trace them back to their base words."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -187,7 +187,7 @@ def test_the_command_tells_shares_and_examples(call, tmp_path, fixtures):
     arguments = ("spelling", fixtures / "tiny", "--words", tmp_path / "words.txt", "--seen", tmp_path / "seen.txt")
     outcome = call(*arguments, "--count", 20, "--json", tmp_path / "out.json")
     assert outcome.status == 0
-    assert "regular forms of common words" in outcome.out
+    assert "regular forms of frequent words" in outcome.out
     assert ", by rule: " in outcome.out
     result = json.loads((tmp_path / "out.json").read_text())
     assert result["model"] == "tiny"
