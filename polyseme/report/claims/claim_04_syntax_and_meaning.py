@@ -60,7 +60,7 @@ def judge(findings: Findings) -> Verdict:
         reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
     held = helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
     rule = PassRule(
-        "layer 1 is significantly better than layer 2 in at least two tests of syntax (or in the only one that was run) "
+        "layer 1 is significantly better than layer 2 in at least two tests of syntax (or in the only one run) "
         "and significantly worse in none, and layer 2 is significantly better than layer 1 in at least one test of "
         f"meaning and significantly worse in none (exact sign test, p < {SIGNIFICANCE:g}; for names, a 95 % bootstrap "
         "interval of the difference that excludes 0). Also, context must help at all: a layer above 0 beats layer 0 at "
