@@ -51,14 +51,6 @@ class IndexJob:
         filled = (words for words in sentences if words)
         return embed_into(self.parts, single_sentences(filled), self._embed, self.wanted)
 
-    def keep(self) -> None:
-        """Save what is embedded so far; a run that embedded nothing leaves no files behind."""
-        try:
-            self.parts.flush()
-        finally:
-            if not self.parts.done:
-                self.parts.remove()
-
     def finish(self) -> None:
         """Merge the parts into an index, and remove them."""
         write_index(self.parts.read(), self.folder, self.origin)

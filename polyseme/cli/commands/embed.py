@@ -137,19 +137,10 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
 
 def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: Encoder) -> None:
     """Run the job with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(parts, partial(_keep, parts)), Progress(parts.done) as progress:
+    with keep_finished(parts), Progress(parts.done) as progress:
         for words in job():
             progress.advance(words, encoder.misread(words))
         progress.report(encoder)
-
-
-def _keep(parts: Parts) -> None:
-    """Save finished sentences; a run that finished nothing leaves nothing behind."""
-    try:
-        parts.flush()
-    finally:
-        if not parts.done:
-            parts.remove()
 
 
 def _finish(parts: Parts, output: Path) -> None:

@@ -53,7 +53,7 @@ def index(
 
 def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
     """Run the job with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(job.parts, job.keep):
+    with keep_finished(job.parts):
         with Progress(job.parts.done) as progress:
             for words in job.run(sentences):
                 progress.advance(words, job.embedder.misread(words))
