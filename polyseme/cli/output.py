@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.errors import PolysemeError
 from polyseme.files import atomic_write
 
 if TYPE_CHECKING:
@@ -108,12 +108,6 @@ class Progress:
         seconds = max((self._ended or time.monotonic()) - self._started, 1e-9)
         counts = f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}"
         return f"{counts}, {self.words / seconds:,.0f} words/s"
-
-
-def check_restart(resume: bool, overwrite: bool) -> None:
-    """Refuse --resume together with --overwrite."""
-    if resume and overwrite:
-        raise ConfigError("--resume continues a run and --overwrite discards it; give one of them")
 
 
 @contextmanager

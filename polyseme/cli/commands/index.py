@@ -18,7 +18,8 @@ from polyseme.cli.options import (
     ResumeOption,
     ShippedOption,
 )
-from polyseme.cli.output import Progress, check_restart, file_size, keep_finished, open_embedder
+from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
+from polyseme.files import check_restart
 
 if TYPE_CHECKING:
     from polyseme.corpus.index_job import IndexJob
