@@ -9,7 +9,6 @@ import pytest
 from language_models import make_language_model, save_language_model
 
 import polyseme
-from polyseme.analysis.demo import labelled_uses
 from polyseme.analysis.words.spelling import SpellingSettings, known_words, spelling
 from polyseme.corpus.uses import bundled_sentences, embed_uses
 from polyseme.embedding.similarity import unit
@@ -17,6 +16,7 @@ from polyseme.errors import ConfigError
 from polyseme.formats import SHIPPED_FOLDER, SHIPPED_MODEL, open_model
 from polyseme.lm import perplexity
 from polyseme.loading import ELMO, backend_of
+from polyseme.report.demo import labelled_uses
 from polyseme.tasks.folder import EncoderSource
 
 PLACE = SHIPPED_FOLDER / SHIPPED_MODEL

@@ -14,9 +14,8 @@ import numpy as np
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
-from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice, Mix, choose
+from polyseme.embedding.layers import LayerChoice, Mix, check_vectors, choose
 from polyseme.errors import OutputError
 from polyseme.text.conll import LabelledSentence
 

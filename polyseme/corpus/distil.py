@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polyseme.corpus.kmeans import spherical_kmeans
-from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.layers import LayerChoice, check_vectors, choose
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
 

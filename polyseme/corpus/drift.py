@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyseme.corpus.uses import Reservoir, Use, embed_uses, layer_weights
+from polyseme.corpus.uses import Reservoir, Use, embed_uses
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.layers import LayerChoice, layer_weights
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError, nearest
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.corpus.index import Origin, write_index
-from polyseme.corpus.uses import needed_layers
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.job import OutputSpec, Unit, embed_into, single_sentences
-from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.layers import LayerChoice, needed_layers
 from polyseme.embedding.parts import Parts, parts_folder
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import check_absent

@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.layers import LayerChoice, check_vectors, layer_weights, needed_layers
 from polyseme.errors import ConfigError, InputError
 from polyseme.text.tokenizer import tokenize
 
@@ -172,34 +172,3 @@ def embed_uses(embedder: Embedder, uses: Sequence[Use], layer: LayerChoice = "al
 def embed_all(embedder: Embedder, sentences: Sequence[Sequence[str]], layer: LayerChoice = "all") -> Uses:
     """Embed every word of some sentences as a use; all vectors are held in memory."""
     return embed_uses(embedder, [Use(tuple(words), place) for words in sentences for place in range(len(words))], layer)
-
-
-def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
-    """Check that there is one vector for each word, as a model with boundary vectors does not give."""
-    if vectors.shape[1] != len(words):
-        raise ConfigError(
-            f"the model gave {vectors.shape[1]} vectors for {len(words)} words; load it without boundaries"
-        )
-    return vectors
-
-
-def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
-    """The numbers of the layers that a layer choice needs."""
-    if layer == "all":
-        return tuple(range(num_layers))
-    return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
-
-
-def layer_weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
-    """The weight of each layer in a choice that gives one vector per word; refuses ``all``."""
-    if layer == "all":
-        raise ConfigError("expected one layer, not all: give a number, top, average or a mix")
-    return _weights(layer, num_layers)
-
-
-def _weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
-    """The weights of a layer choice: what it makes of layers that are the unit vectors."""
-    weights = choose(np.eye(num_layers, dtype=np.float32)[:, None], layer)[0]
-    if len(weights) != num_layers:
-        raise ConfigError(f"{layer!r} concatenates layers; give a number, top, average or a mix")
-    return weights

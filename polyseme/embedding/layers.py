@@ -91,6 +91,29 @@ def layers_of(strategy: str, num_layers: int) -> slice:
     return slice(first, end)
 
 
+def check_vectors(vectors: np.ndarray, words: Sequence[str]) -> np.ndarray:
+    """Check that there is one vector for each word, as a model with boundary vectors does not give."""
+    if vectors.shape[1] != len(words):
+        raise ConfigError(
+            f"the model gave {vectors.shape[1]} vectors for {len(words)} words; load it without boundaries"
+        )
+    return vectors
+
+
+def needed_layers(layer: LayerChoice, num_layers: int) -> tuple[int, ...]:
+    """The numbers of the layers that a layer choice needs."""
+    if layer == "all":
+        return tuple(range(num_layers))
+    return tuple(int(number) for number in np.flatnonzero(_weights(layer, num_layers)))
+
+
+def layer_weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
+    """The weight of each layer in a choice that gives one vector per word; refuses ``all``."""
+    if layer == "all":
+        raise ConfigError("expected one layer, not all: give a number, top, average or a mix")
+    return _weights(layer, num_layers)
+
+
 def pool(vectors: np.ndarray, how: str) -> np.ndarray:
     """Pooling: one vector for a sentence, over its words: ``mean`` or ``max``; zeros for a sentence without words."""
     if how not in POOLINGS:
@@ -107,7 +130,7 @@ def parse_choice(text: str, gamma: float = 1.0) -> LayerChoice:
     if text in NAMES:
         return text
     try:
-        weights = _weights(text.split(",")) if "," in text else None
+        weights = tuple(float(part) for part in text.split(",")) if "," in text else None
         number = int(text) if weights is None else 0
     except ValueError:
         known = f"{', '.join(NAMES)}, a layer's number, or weights like 0.2,0.5,0.3"
@@ -119,5 +142,9 @@ def _average(vectors: np.ndarray) -> np.ndarray:
     return vectors.astype(np.float32).mean(axis=0).astype(vectors.dtype)
 
 
-def _weights(parts: Sequence[str]) -> tuple[float, ...]:
-    return tuple(float(part) for part in parts)
+def _weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
+    """The weights of a layer choice: what it makes of layers that are the unit vectors."""
+    weights = choose(np.eye(num_layers, dtype=np.float32)[:, None], layer)[0]
+    if len(weights) != num_layers:
+        raise ConfigError(f"{layer!r} concatenates layers; give a number, top, average or a mix")
+    return weights

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.layer_vectors import layer_choices, layer_dim, layer_name, temporary_array
-from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.layers import LayerChoice, check_vectors, choose
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy

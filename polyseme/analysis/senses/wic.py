@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyseme.analysis.layer_vectors import layer_choices, layer_name
-from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.interfaces import Embedder
-from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.embedding.layers import LayerChoice, check_vectors, choose
 from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy

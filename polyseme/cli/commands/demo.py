@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from polyseme.analysis.demo import Expected
     from polyseme.corpus.uses import Use
     from polyseme.embedding.encoder import Encoder
     from polyseme.lm import LanguageModel
+    from polyseme.report.demo import Expected
 
 WIDTH = 100  # characters, where there is no terminal
 MOST_LAYERS = 4  # shown beside layer 0
@@ -91,7 +91,7 @@ def _show_model(console: Console, encoder: Encoder, language: LanguageModel | No
 
 def _show_compared(console: Console, encoder: Encoder) -> None:
     """Cosine similarity with the first sentence of each word, layer by layer."""
-    from polyseme.analysis.demo import compare
+    from polyseme.report.demo import compare
 
     top = encoder.num_layers - 1
     layers = sorted({round(top * part / MOST_LAYERS) for part in range(MOST_LAYERS + 1)})
@@ -107,7 +107,7 @@ def _show_compared(console: Console, encoder: Encoder) -> None:
 
 
 def _show_nearest(console: Console, encoder: Encoder) -> None:
-    from polyseme.analysis.demo import nearest_in_bundle
+    from polyseme.report.demo import nearest_in_bundle
 
     table = _table("a use, and the most similar ones in some 400 sentences, by the top layer", ["cosine"])
     for query in nearest_in_bundle(encoder):
@@ -120,8 +120,8 @@ def _show_nearest(console: Console, encoder: Encoder) -> None:
 def _show_relatives(console: Console, encoder: Encoder, language: LanguageModel | None) -> None:
     from rich.text import Text
 
-    from polyseme.analysis.demo import relatives
     from polyseme.corpus.uses import bundled_sentences
+    from polyseme.report.demo import relatives
 
     common = language.vocabulary if language else dict.fromkeys(w for words in bundled_sentences() for w in words)
     among = [word for word in common if word.isalpha()][:CANDIDATES]
@@ -139,7 +139,7 @@ def _show_expected(console: Console, language: LanguageModel) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from polyseme.analysis.demo import expect
+    from polyseme.report.demo import expect
 
     expected = expect(language)
     before, after = expected.words[: expected.place], expected.words[expected.place + 1 :]
@@ -160,8 +160,8 @@ def _columns(expected: Expected) -> Sequence[Sequence[tuple[str, float]]]:
 
 
 def _draw(console: Console, encoder: Encoder, plot: Path) -> None:
-    from polyseme.analysis.demo import draw_uses
     from polyseme.plots import save_figure
+    from polyseme.report.demo import draw_uses
 
     save_figure(draw_uses(encoder), plot)
     console.print(f"\nmap of senses: {plot}", markup=False)

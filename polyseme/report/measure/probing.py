@@ -11,9 +11,8 @@ import numpy as np
 from polyseme.analysis.layer_vectors import temporary_array
 from polyseme.analysis.layers.logistic_regression import LinearProblem
 from polyseme.backends.elmo.encoder import ElmoEncoder
-from polyseme.corpus.uses import check_vectors
 from polyseme.embedding.encoder import Encoder
-from polyseme.embedding.layers import STRATEGIES, choose
+from polyseme.embedding.layers import STRATEGIES, check_vectors, choose
 from polyseme.errors import PolysemeError
 from polyseme.text.conll import LabelledSentence
 

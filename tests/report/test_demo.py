@@ -9,7 +9,7 @@ from models import make_encoder
 from planted import Planted
 from static_models import make_static
 
-from polyseme.analysis.demo import ASKED, COMPARED, UNSEEN, compare, expect, labelled_uses, nearest_in_bundle, relatives
+from polyseme.report.demo import ASKED, COMPARED, UNSEEN, compare, expect, labelled_uses, nearest_in_bundle, relatives
 
 
 @pytest.fixture

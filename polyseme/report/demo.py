@@ -166,7 +166,7 @@ def _snippet(use: Use) -> str:
 def labelled_uses() -> dict[str, dict[str, list[Use]]]:
     """Hand-labelled uses of ambiguous words, by word and by sense."""
     found: dict[str, dict[str, list[Use]]] = {}
-    text = (files("polyseme.analysis") / "demo_uses.txt").read_text("utf-8")
+    text = (files("polyseme.report") / "demo_uses.txt").read_text("utf-8")
     for word, sense, sentence in (line.split("\t") for line in text.splitlines()):
         found.setdefault(word, {}).setdefault(sense, []).append(_use(word, sentence))
     return found
