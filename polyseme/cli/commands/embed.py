@@ -63,7 +63,7 @@ def embed(
     documents, which --documents reads with shared context.
     """
     # Bad options are refused before the model is opened, and everything else before hours of work.
-    from polyseme.embedding.job import Wanted, embed_into
+    from polyseme.embedding.job import OutputSpec, embed_into
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
     from polyseme.embedding.layers import Mix, parse_choice
@@ -72,7 +72,7 @@ def embed(
     if _is_finished(output, resume, overwrite):
         typer.echo(f"{output} is already finished")
         return
-    spec = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
+    spec = OutputSpec(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
