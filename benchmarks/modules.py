@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 import polyseme
+from polyseme.kernels import threads
 
 PACKAGE = str(Path(polyseme.__file__).parent)
 TESTS = Path(__file__).parent.parent / "tests"
@@ -48,7 +49,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def on(self) -> Iterator[None]:
-        """Record this thread, and the threads that it starts."""
+        """Record this thread, and the threads that it starts: the pool of an earlier run is forgotten."""
+        threads._pool.cache_clear()
         threading.setprofile(self)
         sys.setprofile(self)
         try:
@@ -94,6 +96,7 @@ def entered_by_request() -> set[str]:
     recorder, body = Recorder(), {"sentences": [["He", "sat", "on", "the", "bank"]]}
     with recorder.on(), running(Catalogue([ServedModel("tiny", make_encoder())])) as server:
         assert server.post("/v1/words", body)[0] == 200
+        assert server.post("/v1/neighbours", {"sentence": ["bank"], "position": 0})[0] == 200  # built in the background
         recorder.files.clear()
         assert server.post("/v1/words", body)[0] == 200
         return set(recorder.files)

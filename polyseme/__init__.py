@@ -1,10 +1,16 @@
-"""Contextual word vectors: ELMo, whole and alive.
+"""Contextual word vectors for Python: ELMo, BERT's layers and static vectors behind one small interface.
 
-import polyseme
+    import polyseme
 
-elmo = polyseme.load()  # the English model that ships, or polyseme.load("path/to/model")
-for layers in elmo.embed([["I", "put", "my", "books", "in", "the", "bag", "."]]):
-    layers.shape  # (3, 8, 256): layer, word, dim
+    elmo = polyseme.load()                                     # the English model that ships, or load("path/to/model")
+    elmo.encode(["She sat by the river.", "It was heavy."])    # (2, 512): one vector a text
+    elmo.similarity("a river bank", "a bank account")          # (1, 1): cosine similarity
+    for layers in elmo.embed([["I", "put", "my", "books", "in", "the", "bag", "."]]):
+        layers.shape                                           # (3, 8, 512): layer, word, dim
+
+Open a model: `load` (also called `from_pretrained`), `LanguageModel`, `Client` for a server.
+In your own network: `ElmoLayer`, `ScalarMix`. Models on top of any encoder: `Tagger`, `Classifier`, `Pairs`.
+Vectors as arrays: `choose` and `Mix` for layers, `pool` for sentences, `read_vectors` for files. Text: `tokenize`.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
     from polyseme.errors import PolysemeError
     from polyseme.layer import ElmoLayer
     from polyseme.lm import LanguageModel
-    from polyseme.loading import load
+    from polyseme.loading import from_pretrained, load
     from polyseme.model.scalar_mix import ScalarMix
     from polyseme.tasks.sentences.classifier import Classifier
     from polyseme.tasks.sentences.pairs import Pairs
@@ -38,6 +44,7 @@ __all__ = [
     "Tagger",
     "__version__",
     "choose",
+    "from_pretrained",
     "load",
     "pool",
     "read_vectors",
@@ -45,7 +52,7 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-# Names are fetched when first used, so that `import polyseme` and `polyseme --help` do not wait for torch.
+# Names are imported on first use, so that `import polyseme` and `polyseme --help` do not wait for torch.
 _HOMES = {
     "Classifier": "polyseme.tasks.sentences.classifier",
     "Client": "polyseme.client",
@@ -57,6 +64,7 @@ _HOMES = {
     "ScalarMix": "polyseme.model.scalar_mix",
     "Tagger": "polyseme.tasks.tagging.tagger",
     "choose": "polyseme.embedding.layers",
+    "from_pretrained": "polyseme.loading",
     "load": "polyseme.loading",
     "pool": "polyseme.embedding.layers",
     "read_vectors": "polyseme.embedding.writers",

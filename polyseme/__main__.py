@@ -1,4 +1,4 @@
-"""``python -m polyseme``."""
+"""Entry point of ``python -m polyseme``."""
 
 from polyseme.cli import main
 

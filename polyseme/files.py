@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyseme.errors import FormatError, OutputError, PolysemeError
+from polyseme.errors import ConfigError, FormatError, OutputError, PolysemeError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -90,8 +90,7 @@ def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Atomic folder: one that becomes ``path`` when the block succeeds, and is deleted when it fails."""
-    if not path.name or is_special(path):
-        raise OutputError(f"{path} is not a name for a new folder")
+    check_folder_name(path)
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         recover_folder(path)
@@ -197,10 +196,22 @@ def make_folder(path: Path) -> None:
         raise OutputError(f"{path} cannot be created: {error.strerror or error}") from error
 
 
+def check_folder_name(path: Path) -> None:
+    """Refuse a path that cannot become a folder: one without a name, such as ``.``, or a special file."""
+    if not path.name or is_special(path):
+        raise OutputError(f"{path} is not a name for a new folder; choose another")
+
+
 def check_absent(path: Path, overwrite: bool) -> None:
     """Refuse to overwrite an existing file or folder, unless told to."""
     if path.exists() and not overwrite and not is_special(path):
         raise OutputError(f"{path} exists already; choose another name, or add --overwrite")
+
+
+def check_restart(resume: bool, overwrite: bool) -> None:
+    """Refuse --resume together with --overwrite."""
+    if resume and overwrite:
+        raise ConfigError("--resume continues a run and --overwrite discards it; give only one of them")
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:

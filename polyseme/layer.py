@@ -1,4 +1,4 @@
-"""ELMo, or any other encoder, as a layer of somebody else's network."""
+"""`ElmoLayer`: ELMo, or any other encoder, as a layer of your own network."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from polyseme.model.scalar_mix import LayerNorm, ScalarMix
 
 
 class Mixed(NamedTuple):
-    """What an `ElmoLayer` gives."""
+    """Output of an `ElmoLayer`: mixed vectors and the mask."""
 
     vectors: Tensor | list[Tensor]  # (B, T, D); a list of them for several mixes
     mask: Tensor  # (B, T): true where there is a word
 
 
 class ElmoLayer(nn.Module):
-    """Sentences in, mixed word vectors (B, T, D) and a mask (B, T) out.
+    """A PyTorch layer: sentences in, mixed word vectors (B, T, D) and a mask (B, T) out.
 
     Args:
         encoder: A biLM, as `polyseme.load` gives it, or any other encoder: BERT's layers mix the same way. It becomes
             part of this layer, and is frozen or not with it.
         num_mixes: How many mixtures are made of one pass, each with weights of its own: one for the input of a task's
             network and one for its output, say. With more than one, the vectors are a list.
-        dropout: On the mixed vectors.
+        dropout: Dropout on the mixed vectors.
         trainable: Whether the encoder learns too. If not, it stays in evaluation mode and no graph is kept for it.
         scores: Weights of the mixture before the softmax; when given they are kept as they are, γ too.
-        gamma: The factor of the mixture, at first or for good.
+        gamma: The scale of the mixture, initial or fixed.
         layer_norm: See `ScalarMix`.
     """
 
@@ -87,7 +87,7 @@ class ElmoLayer(nn.Module):
         return self.encoder.collate(sentences)
 
     def forward(self, sentences: Sequence[Sequence[str]] | Batch) -> Mixed:
-        """Embed word lists, or what `collate` made of them."""
+        """Embed word lists, or a batch that `collate` made of them."""
         batch = sentences if isinstance(sentences, Batch) else self.collate(sentences)
         with torch.set_grad_enabled(self.trainable and torch.is_grad_enabled()):
             layers, mask = self._encode(batch.to(self.encoder.device))
@@ -102,7 +102,7 @@ class ElmoLayer(nn.Module):
         return self
 
     def _encode(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """All layers; with the boundary words where AllenNLP's statistics, which count them in, are to be had."""
+        """All layers; with the boundary words where AllenNLP's layer norm, which includes them, is asked for."""
         if self.layer_norm == "allennlp" and isinstance(self.encoder, ElmoEncoder):
             return self.encoder.forward_with_boundaries(batch)  # pyright: ignore[reportArgumentType]
         return self.encoder(batch)

@@ -1,4 +1,4 @@
-"""Any model, by its path; without one, the model that ships."""
+"""`polyseme.load`: open a model of any format by its path, or the model that ships with the package."""
 
 from __future__ import annotations
 
@@ -15,29 +15,24 @@ from polyseme.backends.transformer.files import is_hub_name, is_transformer, ope
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, nearest
-from polyseme.formats import open_model, resolve_model_path
+from polyseme.formats import native, resolve_model_path
 
 
 class Backend(NamedTuple):
-    """One kind of model: how it is called, the settings that only it has, and how it is opened with them."""
+    """A kind of model: its name for people, the settings that only it has, and how it is opened with them."""
 
     kind: str
     settings: tuple[str, ...]
     open: Callable[..., Encoder]
 
 
-def _open_elmo(path: str | Path, settings: EmbedSettings, vocabulary: str | Path | None = None) -> ElmoEncoder:
-    stored = open_model(path, vocabulary)
-    return ElmoEncoder(stored.build(), stored.words, settings, name=_name(Path(path)))
-
-
-ELMO = Backend("an ELMo model", ("vocabulary",), _open_elmo)
+ELMO = Backend("an ELMo model", ("vocabulary",), ElmoEncoder.load)
 TRANSFORMER = Backend("a transformer", ("pooling",), open_transformer)
 STATIC = Backend("a file of static vectors", ("vocabulary", "unknown", "trainable", "cache"), open_static)
 
 _OWN = list(dict.fromkeys(name for backend in (ELMO, TRANSFORMER, STATIC) for name in backend.settings))
 LOAD_SETTINGS = ["device", *_OWN, *(field.name for field in dataclasses.fields(EmbedSettings))]
-# What the older toolkits call things.
+# Settings as older toolkits call them.
 _ELSEWHERE = {
     "batch_size": "word_budget",
     "max_batch_size": "word_budget",
@@ -57,7 +52,7 @@ def load(
     device: str | torch.device = "cpu",
     **settings: Any,  # noqa: ANN401
 ) -> Encoder:
-    """Open a model, whatever its format.
+    """Open a model of any format; `polyseme.from_pretrained` is the same function.
 
     Args:
         path: A file, folder, zip or tar of an ELMo model: ours, bilm-tf's or AllenNLP's, ELMoForManyLangs'. Or a
@@ -65,7 +60,7 @@ def load(
             fastText's ``.vec``, NumPy's ``.npy``. Nothing, or ``english``: the model that ships.
         device: Where to compute.
         **settings: How to embed: ``word_budget``, ``boundaries``, ``dtype``, ``precision``, ``cache_words``,
-            ``workers``; see `EmbedSettings`. For a bilm-tf model that reads word numbers, ``vocabulary``: the words,
+            ``workers``; see `EmbedSettings`. For a bilm-tf model that reads word ids, ``vocabulary``: the words,
             when ``vocab.txt`` is not beside it. For a transformer, ``pooling``: ``first``, ``last`` or ``mean`` of a
             word's pieces. For static vectors, ``unknown``, ``trainable``, ``vocabulary`` and ``cache``; see
             `open_static`.
@@ -84,25 +79,24 @@ def load(
     return encoder
 
 
+from_pretrained = load
+
+
 def backend_of(path: str | Path) -> Backend:
-    """Whose a model is. What nobody knows is left to ELMo's formats, which say what was looked for."""
+    """The backend that opens a model. Unknown files are left to ELMo's formats, which say what they looked for."""
     place = Path(resolve_model_path(path)).expanduser()
+    if native.has_own_config(place):
+        return ELMO
     if is_transformer(place) if place.exists() else is_hub_name(path):
         return TRANSFORMER
     return STATIC if is_static(place) else ELMO
 
 
 def check_setting(name: str, known: Sequence[str], where: str) -> None:
-    """Refuse a setting that does not exist, and say what it is called here."""
+    """Refuse an unknown setting, and say what it is called here."""
     if name not in known:
         remedy = f" It is called {_ELSEWHERE[name]!r} here." if name in _ELSEWHERE else nearest(name, known)
         raise ConfigError(f"{where} has no setting {name!r}; it knows {', '.join(known)}.{remedy}")
-
-
-def _name(path: Path) -> str:
-    """What people would call the model: its folder, or its file where that says more than ``weights.hdf5``."""
-    usual = path.is_file() and path.stem in ("options", "weights", "config", "model")
-    return path.absolute().parent.name if usual else path.name
 
 
 def _device(device: str | torch.device) -> torch.device:

@@ -1,1 +1,1 @@
-"""Encoders."""
+"""Encoders: ELMo, transformers, static vectors."""

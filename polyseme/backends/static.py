@@ -1,4 +1,4 @@
-"""Static vectors as an encoder: GloVe, word2vec, fastText, or what `distil` made; one vector a word in any context."""
+"""Static word vectors as an encoder: GloVe, word2vec, fastText or distilled; one vector a word in any context."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _KEPT = 1 << 15  # words whose rows are remembered
 _NAMES = (".vec", ".glove", ".txt")  # a file called so is meant to be vectors, whatever is wrong with it
 
 
-class Neighbour(NamedTuple):
-    """A word, and the cosine of its vector with the one asked about."""
+class NearestWord(NamedTuple):
+    """A nearest neighbour: a word, and the cosine similarity of its vector with the query."""
 
     word: str
     cosine: float
@@ -37,7 +37,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many words were found, and how."""
+    """Vocabulary coverage: how many words were found, and how."""
 
     exact: int = 0
     lowered: int = 0  # found in lower case only
@@ -48,7 +48,7 @@ class Coverage:
 
 
 class StaticBatch(NamedTuple):
-    """Sentences as places among their distinct words."""
+    """A batch of sentences, as indices of distinct words."""
 
     places: Tensor  # (B, T)
     mask: Tensor  # (B, T)
@@ -56,7 +56,7 @@ class StaticBatch(NamedTuple):
     vectors: Tensor | None  # (V, D) theirs, where vectors are not the encoder's own parameters
 
     def to(self, device: torch.device | str) -> StaticBatch:
-        """The same on another device."""
+        """The same batch on another device."""
         return StaticBatch(*(None if part is None else part.to(device) for part in self))  # pyright: ignore
 
 
@@ -77,7 +77,7 @@ class StaticEncoder(Encoder):
         coverage: Words embedded so far, by how they were found.
     """
 
-    stranger: Tensor  # the vector of an unknown word
+    unknown_vector: Tensor
 
     def __init__(
         self,
@@ -98,20 +98,22 @@ class StaticEncoder(Encoder):
         self.settings = replace(settings, workers=1)
         self.dim, self.num_layers = table.dim, 1
         self.coverage = Coverage()
-        stranger = torch.from_numpy(np.array(table.mean) if unknown == "mean" else np.zeros(table.dim, np.float32))
-        self.register_buffer("stranger", stranger, persistent=False)
-        self.weight = nn.Parameter(torch.cat([_copy(table), stranger[None]])) if trainable else None
+        unknown_vector = torch.from_numpy(
+            np.array(table.mean) if unknown == "mean" else np.zeros(table.dim, np.float32)
+        )
+        self.register_buffer("unknown_vector", unknown_vector, persistent=False)
+        self.weight = nn.Parameter(torch.cat([_copy(table), self.unknown_vector[None]])) if trainable else None
         self._known: dict[str, int] = {}
         self._lock = threading.Lock()
 
     @property
     def device(self) -> torch.device:
-        """Where vectors are computed with."""
-        return self.stranger.device
+        """The device that vectors are computed on."""
+        return self.unknown_vector.device
 
     @property
     def num_words(self) -> int:
-        """How many words have a vector."""
+        """Size of the vocabulary: words that have a vector."""
         return len(self.table)
 
     def __contains__(self, word: str) -> bool:
@@ -119,7 +121,7 @@ class StaticEncoder(Encoder):
         return int(self.rows([word])[0]) < self.num_words
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> StaticBatch:
-        """Look distinct words up once; the words of frozen vectors bring theirs along."""
+        """Look up distinct words once; with frozen vectors, the batch carries theirs along."""
         distinct: dict[str, int] = {}
         numbers = [[distinct.setdefault(word, len(distinct)) for word in words] for words in check_sentences(sentences)]
         words = list(distinct)
@@ -141,14 +143,14 @@ class StaticEncoder(Encoder):
             table = F.embedding(batch.rows, self.weight)
         else:
             assert batch.vectors is not None
-            table = batch.vectors.to(self.stranger.dtype)
+            table = batch.vectors.to(self.unknown_vector.dtype)
         if not len(table):  # no words at all
-            table = self.stranger[None]
+            table = self.unknown_vector[None]
         vectors = F.embedding(batch.places, table) * batch.mask[..., None]
         return vectors[:, None], batch.mask
 
     def rows(self, words: Sequence[str]) -> np.ndarray:
-        """The row of each word's vector, and `num_words` for an unknown one."""
+        """The row of each word in the table, and `num_words` for an unknown one."""
         missing = [word for word in words if word not in self._known]
         found = dict(zip(missing, self._find(missing).tolist(), strict=True)) if missing else {}
         rows = [found[word] if word in found else self._known[word] for word in words]
@@ -162,9 +164,9 @@ class StaticEncoder(Encoder):
             raise InputError(f"word_vectors takes a list of words, not the bare string {words!r:.60}")
         return self._take(self.rows(list(words)))
 
-    embed_words = word_vectors  # as ELMo's vectors without context are called
+    embed_words = word_vectors  # the name that ELMo's context-free vectors have
 
-    def nearest(self, what: str | np.ndarray, top: int = 10, without: Iterable[str] = ()) -> list[Neighbour]:
+    def nearest(self, what: str | np.ndarray, top: int = 10, without: Iterable[str] = ()) -> list[NearestWord]:
         """The words whose vectors have the largest cosine with that of a word, or with any vector.
 
         Args:
@@ -181,7 +183,7 @@ class StaticEncoder(Encoder):
 
     def nearest_to(
         self, vectors: np.ndarray, top: int = 10, without: Sequence[Sequence[str]] | None = None
-    ) -> list[list[Neighbour]]:
+    ) -> list[list[NearestWord]]:
         """The same for many vectors (N, dim) in one pass over all words, each with its own words to pass over."""
         if vectors.ndim != 2 or vectors.shape[1] != self.dim:
             raise InputError(f"vectors should be of shape (N, {self.dim}), not {vectors.shape}")
@@ -191,10 +193,10 @@ class StaticEncoder(Encoder):
         weight = self.weight
         blocks = self.table.blocks if weight is None else lambda: [(0, _array(weight[:-1]))]
         found = search(blocks, vectors, top, passed)
-        return [[Neighbour(self.table.word(row), cosine) for row, cosine in best] for best in found]
+        return [[NearestWord(self.table.word(row), cosine) for row, cosine in best] for best in found]
 
     def requires_grad_(self, requires_grad: bool = True) -> StaticEncoder:
-        """Refuse what would silently train nothing."""
+        """Set whether vectors train; refused for frozen ones, where it would silently do nothing."""
         if requires_grad and self.weight is None:
             raise ConfigError(f"the vectors of {self.name} are mapped from a file; to train them, load trainable=True")
         return super().requires_grad_(requires_grad)  # pyright: ignore[reportReturnType]
@@ -206,7 +208,7 @@ class StaticEncoder(Encoder):
         return Counter({"found in lower case only": found.lowered, f"unknown, and are {what}": found.unknown})
 
     def describe(self) -> dict[str, str | int]:
-        """What a person wants to know of the vectors."""
+        """Facts about the vectors for people, by name."""
         about = self.table.about
         known = {name: int(about[name]) for name in ("duplicates", "replaced") if int(about[name])}
         names = {"duplicates": "words that came twice", "replaced": "words that were not UTF-8"}
@@ -246,7 +248,7 @@ class StaticEncoder(Encoder):
         known = rows < self.num_words
         vectors = np.empty((len(rows), self.dim), dtype=np.float32)
         vectors[known] = self.table.take(rows[known])
-        vectors[~known] = _array(self.stranger)
+        vectors[~known] = _array(self.unknown_vector)
         return vectors
 
     def _coverage(self, words: Sequence[str], rows: np.ndarray, counts: np.ndarray) -> Coverage:

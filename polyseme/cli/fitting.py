@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polyseme.cli.options import FitOptions, PlotOptions
-from polyseme.cli.output import REFRESH_SECONDS, check_restart, decimals, file_size, make_spinner, percent, show_table
+from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import try_folder
+from polyseme.files import check_restart, try_folder
 
 if TYPE_CHECKING:
     from polyseme.embedding.layers import Mix

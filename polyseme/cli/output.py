@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.errors import ConfigError, PolysemeError
+from polyseme.errors import PolysemeError
 from polyseme.files import atomic_write
 
 if TYPE_CHECKING:
@@ -110,19 +110,13 @@ class Progress:
         return f"{counts}, {self.words / seconds:,.0f} words/s"
 
 
-def check_restart(resume: bool, overwrite: bool) -> None:
-    """Refuse --resume together with --overwrite."""
-    if resume and overwrite:
-        raise ConfigError("--resume continues a run and --overwrite discards it; give one of them")
-
-
 @contextmanager
-def keep_finished(parts: Parts, save: Callable[[], None]) -> Iterator[None]:
+def keep_finished(parts: Parts) -> Iterator[None]:
     """Save finished sentences when a run fails or is interrupted, and say how to resume it."""
     try:
         yield
     except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
-        save()
+        parts.keep()
         if isinstance(error, KeyboardInterrupt):
             kept = f"{parts.done:,} sentences are kept; the same command with --resume continues"
             typer.echo(f"interrupted: {kept if parts.done else 'nothing was finished yet'}", err=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from polyseme.corpus.index import Origin, write_index
 from polyseme.embedding.encoder import Encoder
-from polyseme.embedding.job import Unit, Wanted, embed_into, single_sentences
+from polyseme.embedding.job import OutputSpec, Unit, embed_into, single_sentences
 from polyseme.embedding.layers import LayerChoice, needed_layers
 from polyseme.embedding.parts import Parts, parts_folder
 from polyseme.errors import ConfigError, OutputError
@@ -43,21 +43,13 @@ class IndexJob:
         if layer != "all" and len(numbers) != 1:
             raise ConfigError(f"an index stores all layers or one: give all, top or a number, not {layer!r}")
         self.origin = Origin(embedder.name, model, embedder.num_layers, embedder.dim, numbers)
-        self.wanted = Wanted("all" if layer == "all" else numbers[0], dtype="float16")
+        self.spec = OutputSpec("all" if layer == "all" else numbers[0], dtype="float16")
         self.parts = self._begin(resume, overwrite)
 
     def run(self, sentences: Iterable[list[str]]) -> Iterator[list[str]]:
         """Embed what is not embedded yet, and yield each sentence when it is done; empty ones are skipped."""
         filled = (words for words in sentences if words)
-        return embed_into(self.parts, single_sentences(filled), self._embed, self.wanted)
-
-    def keep(self) -> None:
-        """Save what is embedded so far; a run that embedded nothing leaves no files behind."""
-        try:
-            self.parts.flush()
-        finally:
-            if not self.parts.done:
-                self.parts.remove()
+        return embed_into(self.parts, single_sentences(filled), self._embed, self.spec)
 
     def finish(self) -> None:
         """Merge the parts into an index, and remove them."""
@@ -66,7 +58,7 @@ class IndexJob:
 
     def _begin(self, resume: bool, overwrite: bool) -> Parts:
         folder = parts_folder(self.folder)
-        settings = {"model": self.embedder.fingerprint(), "made": repr(self.wanted)}
+        settings = {"model": self.embedder.fingerprint(), "made": repr(self.spec)}
         if resume:
             return Parts.resume(folder, settings)
         if overwrite and folder.is_dir():

@@ -1,1 +1,1 @@
-"""From a stream of sentences to vectors, in order: batching, choice of layers, and the files they are written to."""
+"""Embedding: streams of sentences to vectors, in order; batching, layer choice, pooling, output files."""

@@ -24,7 +24,7 @@ _TYPES = {"float32": "<f4", "float16": "<f2"}
 
 
 class Message(NamedTuple):
-    """What was in it."""
+    """An unpacked message: its header and its vectors."""
 
     header: dict[str, Any]
     vectors: list[np.ndarray]  # (layers, words, dim) each

@@ -114,6 +114,10 @@ class Encoder(nn.Module, ABC):
                 f"{self.name} computes in float32; precision={self.settings.precision!r} is for ELMo models"
             )
 
+    def __sklearn_clone__(self) -> Encoder:
+        """Let scikit-learn share an encoder between clones of an estimator, not copy its weights."""
+        return self
+
     @property
     def device(self) -> torch.device:
         """The device that the weights are on."""

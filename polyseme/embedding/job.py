@@ -1,4 +1,4 @@
-"""Embedding that can be interrupted: from a stream of sentences to finished parts, from where the last run ended.
+"""Resumable embedding jobs: a stream of sentences to finished parts, from where the last run ended.
 
 Work goes by *units*: sentences that must be embedded together. A sentence is a unit of its own, or a document is one.
 """
@@ -23,8 +23,8 @@ EmbedUnits = Callable[[Iterator[Unit]], Iterator[list[np.ndarray]]]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is made of a sentence's vectors (layers, words, dim).
+class OutputSpec:
+    """Output of an embedding job: what is made of a sentence's vectors (layers, words, dim).
 
     Attributes:
         layers: Which of them, or what mixture.
@@ -53,7 +53,7 @@ class Wanted:
             )
 
     def record(self, words: list[str], vectors: np.ndarray) -> Record:
-        """A sentence as it is written."""
+        """The record of a sentence, as it is written."""
         chosen = choose(vectors, self.layers)
         pooled = pool(chosen, self.pool) if self.pool else chosen
         try:
@@ -63,28 +63,28 @@ class Wanted:
             raise ConfigError(f"there are values beyond {self.dtype}; use float32, or a smaller gamma") from None
 
     def shown(self, words: list[str]) -> list[str]:
-        """The words for which there are vectors."""
+        """The words that have vectors, boundary words included if asked for."""
         return [BOS, *words, EOS] if self.boundaries else words
 
 
 def single_sentences(sentences: Iterable[list[str]]) -> Iterator[Unit]:
-    """Each sentence by itself."""
+    """Units of one sentence each, embedded independently."""
     return ([words] for words in sentences)
 
 
 def documents(sentences: Iterable[list[str]]) -> Iterator[Unit]:
-    """Sentences up to an empty one. Empty ones are kept, as units, so that numbers stay those of the lines."""
+    """Units of one document each, ended by an empty sentence, which is kept so that numbers stay those of the lines."""
     return (list(group) for _, group in groupby(sentences, key=bool))
 
 
-def embed_into(parts: Parts, units: Iterable[Unit], embed: EmbedUnits, wanted: Wanted) -> Iterator[list[str]]:
+def embed_into(parts: Parts, units: Iterable[Unit], embed: EmbedUnits, spec: OutputSpec) -> Iterator[list[str]]:
     """Embed all sentences that are not among the parts yet, and give each when it has been taken."""
     done = parts.done
     begun: deque[tuple[Unit, int]] = deque()
 
     def unfinished() -> Iterator[Unit]:
         number = 0
-        for unit in _checked(units, parts, wanted):
+        for unit in _checked(units, parts, spec):
             before, number = number, number + len(unit)
             if number > done:
                 begun.append((unit, max(0, done - before)))
@@ -93,19 +93,21 @@ def embed_into(parts: Parts, units: Iterable[Unit], embed: EmbedUnits, wanted: W
     for vectors in embed(unfinished()):
         unit, skipped = begun.popleft()
         for words, array in list(zip(unit, vectors, strict=True))[skipped:]:
-            parts.append([wanted.record(words, array)])
+            parts.append([spec.record(words, array)])
             yield words
     parts.flush()
 
 
-def _checked(units: Iterable[Unit], parts: Parts, wanted: Wanted) -> Iterator[Unit]:
-    """The same units, after a look whether the sentences that are done are still what they were."""
+def _checked(units: Iterable[Unit], parts: Parts, spec: OutputSpec) -> Iterator[Unit]:
+    """The same units, after a check that the sentences already done have not changed."""
     stored = parts.read()
     done, number = parts.done, 0
     for unit in units:
         for words in unit:
-            if number < done and next(stored).words != wanted.shown(words):
-                raise OutputError(f"sentence {number} has changed since {parts.folder} was begun; use --overwrite")
+            if number < done and next(stored).words != spec.shown(words):
+                raise OutputError(
+                    f"sentence {number} has changed since the run in {parts.folder} started; use --overwrite"
+                )
             number += 1
         yield unit
     if number < done:

@@ -1,4 +1,4 @@
-"""Which layer, and one vector for a whole sentence: functions on arrays (layers, words, dim)."""
+"""Layer choice, layer mixing and pooling: functions on arrays (layers, words, dim)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POOLINGS = ("mean", "max")
 
 @dataclass(frozen=True)
 class Mix:
-    """A task's fitted mixture: γ · Σ weights[j] · layer j. The weights are the normalised ones."""
+    """A fitted layer mixture: γ · Σ weights[j] · layer j, with normalised weights."""
 
     weights: tuple[float, ...]
     gamma: float = 1.0
@@ -34,7 +34,7 @@ class Mix:
             raise ConfigError(f"a mix needs weights, and finite ones; got {self.weights} and gamma {self.gamma}")
 
     def __str__(self) -> str:
-        """As `parse_choice` reads it."""
+        """The mixture as `parse_choice` reads it."""
         weights = ",".join(f"{weight:g}" for weight in self.weights)
         return weights if self.gamma == 1 else f"{weights} times {self.gamma:g}"
 
@@ -49,7 +49,7 @@ LayerChoice = str | int | Mix
 
 
 def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
-    """``all`` gives (layers, words, dim); ``top``, ``average``, a layer's number or a `Mix` give (words, dim).
+    """Choose layers: ``all`` gives (layers, words, dim); ``top``, ``average``, a number or a `Mix` give (words, dim).
 
     So do the names in `STRATEGIES`, but ``concat-last-four``, which gives (words, 4 · dim). A weighted sum has even
     weights here; a task learns them, by a `ScalarMix` over the layers in `layers_of`.
@@ -115,7 +115,7 @@ def layer_weights(layer: LayerChoice, num_layers: int) -> np.ndarray:
 
 
 def pool(vectors: np.ndarray, how: str) -> np.ndarray:
-    """One vector for a sentence, over its words: ``mean`` or ``max``; zeros for a sentence without words."""
+    """Pooling: one vector for a sentence, over its words: ``mean`` or ``max``; zeros for a sentence without words."""
     if how not in POOLINGS:
         raise ConfigError(f"pooling must be 'mean' or 'max', not {how!r}.{nearest(str(how), POOLINGS)}")
     if vectors.shape[-2] == 0:

@@ -99,6 +99,14 @@ class Parts:
         self.done += part.sentences
         self._vectors, self._lines = bytearray(), []
 
+    def keep(self) -> None:
+        """Flush the sentences of an interrupted run; one that finished none leaves no files behind."""
+        try:
+            self.flush()
+        finally:
+            if not self.done:
+                self.remove()
+
     def read(self) -> Iterator[Record]:
         """All finished sentences, in order, one part in memory at a time. The vectors are views and read-only."""
         start = 0

@@ -1,4 +1,4 @@
-"""What is written for one sentence, and what all the sentences of one output have in common."""
+"""Records of output files: a sentence with its vectors, and the shape that all records share."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _PRECISIONS = {np.dtype(name): name for name in ("float32", "float16")}
 
 
 class Record(NamedTuple):
-    """A sentence and its vectors: ``(layers, words, dim)``, ``(words, dim)`` for one layer, ``(dim,)`` when pooled."""
+    """A sentence with its vectors: ``(layers, words, dim)``, ``(words, dim)`` for one layer, ``(dim,)`` when pooled."""
 
     words: list[str]
     vectors: np.ndarray
 
     @property
     def text(self) -> str:
-        """The words, joined by one space."""
+        """The words of the sentence, joined by one space."""
         return " ".join(self.words)
 
 
 class Kind(NamedTuple):
-    """The precision and the shape that all records of one output share; None stands where the words are counted."""
+    """The dtype and shape that all records of one output share; None stands for the number of words."""
 
     dtype: str
     shape: tuple[int | None, ...]
 
     @classmethod
     def of(cls, record: Record) -> Kind:
-        """The kind of one record, which must have a vector for each of its words (or one for all of them)."""
+        """The dtype and shape of one record, which must have a vector for each word, or one for all."""
         words, vectors = record
         dtype, shape = _PRECISIONS.get(vectors.dtype), vectors.shape
         if dtype is None or not 1 <= len(shape) <= 3:
@@ -50,11 +50,11 @@ class Kind(NamedTuple):
         return tuple(words if size is None else size for size in self.shape)
 
     def check(self, other: Kind) -> None:
-        """Refuse a record of another kind."""
+        """Refuse a record of another dtype or shape."""
         if other != self:
             raise InputError(
-                f"all sentences of one output must be alike: expected {self.dtype} of shape {_letters(self.shape)}, "
-                f"got {other.dtype} of shape {_letters(other.shape)}"
+                f"all sentences of one output must have the same shape: expected {self.dtype} {_letters(self.shape)}, "
+                f"got {other.dtype} {_letters(other.shape)}"
             )
 
 

@@ -54,6 +54,14 @@ def recognises(path: Path) -> bool:
     return (_folder(path) / MODEL).is_file()
 
 
+def has_own_config(path: Path) -> bool:
+    """Whether a path is a folder whose config.json says that it is of this format."""
+    try:
+        return read_json(_folder(path) / CONFIG).get("format") == NAME
+    except FormatError:
+        return False
+
+
 def load(path: Path) -> StoredModel:
     """Load and verify a model, without its softmax head."""
     folder = _folder(path)

@@ -116,7 +116,7 @@ class PackedMatrix:
 
     @property
     def struct(self) -> _WeightsStruct:
-        """As C takes it."""
+        """The matrix as the C struct of the kernels."""
         return self.columns_struct(slice(0, self.columns))
 
     def columns_struct(self, columns: slice) -> _WeightsStruct:
@@ -203,7 +203,7 @@ class PackedCharCnn:
         ]
 
     def __call__(self, characters: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """(U, filters)."""
+        """Max-pooled filter outputs (U, filters) of distinct words."""
         words, dim = len(characters), self.embedding.shape[1]
         spellings = np.ascontiguousarray(self.embedding.numpy()[characters])
         widths = [filters.matrix.width for filters, _ in self.filters]
@@ -269,7 +269,7 @@ class PackedLstmp:
             self.projection = PackedMatrix(weights.projection, int8=int8)
 
     def initial_state(self, rows: int) -> PackedState:
-        """Nothing read yet."""
+        """The zero state, for so many sentences."""
         return PackedState(np.zeros((rows, self.dim), np.float32), np.zeros((rows, self.padded), np.float32))
 
     def __call__(

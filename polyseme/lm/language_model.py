@@ -12,7 +12,8 @@ from torch import Tensor
 
 from polyseme.embedding.batching import check_sentences
 from polyseme.errors import ConfigError, InputError
-from polyseme.formats import open_model, open_softmax, resolve_model_path
+from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax, resolve_model_path
+from polyseme.formats.stored import Precision
 from polyseme.lm.documents import NumberedDocuments, number_documents
 from polyseme.lm.scorer import BiLMScorer, make_sequence
 from polyseme.model.bilm import BiLM
@@ -104,6 +105,15 @@ class LanguageModel:
         place = Path(path).expanduser().absolute()
         name = place.parent.name if place.suffix in (".json", ".safetensors") else place.name
         return cls(stored.build(), head.build(), stored.words, head.vocabulary, name).to(device)
+
+    def save(self, path: str | Path, precision: Precision = "fp32", overwrite: bool = False) -> None:
+        """Save model and softmax head as a folder that `load` and `polyseme.load` open."""
+        model = StoredModel(self.bilm.config, self.bilm.state_dict(), self.words, format="polyseme folder")
+        head = StoredSoftmax(self.softmax.config, self.softmax.state_dict(), self.vocabulary)
+        native.save(model, Path(path), precision, overwrite, softmax=head)
+
+    from_pretrained = load
+    save_pretrained = save
 
     def to(self, device: str | torch.device) -> LanguageModel:
         """Move the model to a device."""

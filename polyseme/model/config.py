@@ -123,7 +123,7 @@ class BiLMConfig:
 
     @property
     def dim(self) -> int:
-        """Width of a word vector."""
+        """Dimension of a word vector."""
         return self.lstm.dim * len(self.directions)
 
     @property

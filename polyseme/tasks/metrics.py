@@ -1,4 +1,4 @@
-"""Metrics: entity F1 as seqeval and conlleval count it, accuracy, macro F1, Pearson and Spearman correlation."""
+"""Metrics: entity F1 as seqeval and conlleval count it, accuracy, macro F1, correlations, the Wilson interval."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from polyseme.tasks.fitting.loop import DevScore
 from polyseme.tasks.tagging.schemes import read_spans
 
 Labels = Sequence[Sequence[str]]
+
+_Z = 1.959964  # standard deviations that hold 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,14 @@ def pearson(one: np.ndarray, other: np.ndarray) -> float:
 def spearman(one: np.ndarray, other: np.ndarray) -> float:
     """Spearman's rank correlation; equal values share the mean of their ranks. NaN where one side never varies."""
     return pearson(_ranks(one), _ranks(other))
+
+
+def wilson_interval(right: int, count: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a proportion, within 0 and 1, valid for small counts too."""
+    share, square = right / count, _Z**2
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    half = _Z / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import locked_folder, make_folder, recover_folder
+from polyseme.files import (
+    check_absent,
+    check_folder_name,
+    check_restart,
+    locked_folder,
+    make_folder,
+    recover_folder,
+)
 from polyseme.formats import native
 from polyseme.text.corpus import Paths, Source, expand
 
@@ -63,10 +70,8 @@ class TrainJob:
 
 def check_job(job: TrainJob) -> None:
     """Refuse a job whose options contradict each other."""
-    if not job.output.name:
-        raise OutputError(f"{job.output} is not a name for a new folder; give another --output")
-    if job.resume and job.overwrite:
-        raise ConfigError("--resume continues a run and --overwrite discards it; give only one of them")
+    check_folder_name(job.output)
+    check_restart(job.resume, job.overwrite)
     if job.extend and not job.start_from:
         raise ConfigError("--extend-vocabulary adds words to the vocabulary of a model; name the model with --from")
     if job.start_from and job.start_from.resolve() == job.output.resolve():
@@ -103,6 +108,5 @@ def _check_output(job: TrainJob) -> None:
             raise OutputError(
                 f"{job.run} holds an earlier run; continue it with --resume, or discard it with --overwrite"
             )
-        if job.output.exists():
-            raise OutputError(f"{job.output} already exists; choose another name, or give --overwrite")
+        check_absent(job.output, overwrite=False)
     native.check_replaceable(job.output)

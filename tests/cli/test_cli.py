@@ -203,7 +203,7 @@ def test_resuming_on_a_changed_text_is_refused(call, tmp_path, monkeypatch):
     text.write_text("one a\n")
     assert "the input has 1 sentences, but" in call("embed", text, *out, "--resume").err
     text.write_text("one a\ntwo b\nthree c\nfour\n")
-    assert "give one of them" in call("embed", text, *out, "--resume", "--overwrite").err
+    assert "give only one of them" in call("embed", text, *out, "--resume", "--overwrite").err
     assert "begun with other settings" in call("embed", text, *out, "--resume", "--layers", "top").err
     assert call("embed", text, *out, "--resume").status == 0
     assert len(list(polyseme.read_vectors(tmp_path / "v.npz"))) == 4

@@ -187,7 +187,7 @@ def test_colours_are_for_terminals(monkeypatch):
         ([*FIT, *BARE, "--fine-tune"], "fine_tune trains the encoders, but there are none"),
         ([*FIT, "--encoder", "nowhere"], "nowhere does not exist"),
         ([*FIT, *BARE, "--encoder", TINY], "leave it or the others out"),
-        ([*FIT, "--resume", "--overwrite"], "give one of them"),
+        ([*FIT, "--resume", "--overwrite"], "give only one of them"),
         ([*FIT, "--plot", "layers.jpg"], "a picture's name ends in"),
         (["tag", "fit", "words.conll", "-o", "ner", *BARE], "all labels in training are 'O'"),
         (["tag", "fit", "missing.conll", "-o", "ner"], "missing.conll: no such file"),

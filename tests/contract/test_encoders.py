@@ -35,7 +35,7 @@ KINDS = {
     "tanh, no highway": lambda: {
         "characters": CharCnnConfig(dim=4, filters=((1, 4), (2, 6)), activation="tanh", num_highway=0)
     },
-    "word numbers": lambda: {"words": WORDS, "characters": None},
+    "word ids": lambda: {"words": WORDS, "characters": None},
     "both": lambda: {"words": WORDS},
     "forward only": lambda: {"directions": ("forward",)},
     "backward only": lambda: {"directions": ("backward",)},

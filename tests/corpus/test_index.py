@@ -135,7 +135,7 @@ def test_an_interrupted_index_goes_on_where_it_was(encoder, tmp_path, index, mon
     for number, _ in enumerate(job.run(iter(SENTENCES))):
         if number == 4:
             break
-    job.keep()
+    job.parts.keep()
     assert not (tmp_path / "second").exists()
     job = IndexJob(encoder, tmp_path / "second", resume=True)
     assert job.parts.done == 5

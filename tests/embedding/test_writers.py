@@ -111,7 +111,7 @@ def test_non_contiguous_vectors_are_written_right(tmp_path, suffix):
 
 @every_format
 def test_records_of_two_kinds_are_refused_and_nothing_is_left(tmp_path, suffix):
-    with pytest.raises(InputError, match="must be alike"):
+    with pytest.raises(InputError, match="must have the same shape"):
         writers.write_vectors([*records(), *records(dtype="float16")], tmp_path / f"vectors{suffix}")
     assert not list(tmp_path.iterdir())
 

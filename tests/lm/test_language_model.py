@@ -24,7 +24,7 @@ def two_models_joined() -> LanguageModel:
 MODELS = {
     "full": make_language_model,
     "adaptive": lambda: make_language_model(cutoffs=(6,)),
-    "word numbers": lambda: make_language_model(words=list(WORDS), characters=None),
+    "word ids": lambda: make_language_model(words=list(WORDS), characters=None),
     "joined": two_models_joined,
     "three layers": lambda: make_language_model(num_layers=3, cell_clip=None, output_clip=None, residual=False),
 }

@@ -1,10 +1,12 @@
-"""Entities are counted as seqeval counts them."""
+"""Entities are counted as seqeval counts them; intervals hold the true share as often as they say."""
+
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polyseme.tasks.metrics import Counts, accuracy, score_entities
+from polyseme.tasks.metrics import Counts, accuracy, score_entities, wilson_interval
 
 LABELS = ["O", *(f"{mark}-{kind}" for mark in "BIES" for kind in ("X", "Y-Z"))]
 
@@ -61,3 +63,14 @@ def test_nothing_at_all_scores_nothing():
     assert score_entities([], []).overall.f1 == 0
     assert score_entities([["O"]], [["O"]]).overall == Counts()
     assert accuracy([], []) == 0
+
+
+def test_wilson_holds_the_true_share_as_often_as_it_says():
+    for count, share in ((30, 0.5), (30, 0.9), (638, 0.6)):
+        held = 0.0
+        for right in range(count + 1):
+            low, high = wilson_interval(right, count)
+            assert 0 <= low <= right / count + 1e-12
+            assert right / count - 1e-12 <= high <= 1
+            held += (low <= share <= high) * math.comb(count, right) * share**right * (1 - share) ** (count - right)
+        assert held == pytest.approx(0.95, abs=0.025)

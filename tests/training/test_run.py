@@ -150,7 +150,7 @@ def test_nothing_to_resume_and_a_name_that_is_taken(tmp_path):
     with pytest.raises(ConfigError, match="nothing to resume"):
         list(train(make_job(tmp_path, resume=True)))
     (tmp_path / "model").mkdir()
-    with pytest.raises(OutputError, match="already exists"):
+    with pytest.raises(OutputError, match="exists already"):
         list(train(make_job(tmp_path)))
 
 

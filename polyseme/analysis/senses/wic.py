@@ -6,7 +6,6 @@ sets of Pilehvar and Camacho-Collados (2019) are two files, ``X.data.txt`` and `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,11 @@ from polyseme.embedding.layers import LayerChoice, check_vectors, choose
 from polyseme.embedding.similarity import unit
 from polyseme.errors import FormatError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+from polyseme.tasks.metrics import wilson_interval
 from polyseme.text.corpus import open_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_Z = 1.959964  # standard deviations that hold 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
@@ -115,14 +113,6 @@ def draw_wic(result: WicResult) -> Figure:
     axes.legend(fontsize=9, **LEGEND)
     tidy(axes, f"{result.model}: word in context", "layer", "accuracy (%)")
     return figure
-
-
-def wilson_interval(right: int, count: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a proportion, within 0 and 1, valid for small counts too."""
-    share, square = right / count, _Z**2
-    middle = (share + square / (2 * count)) / (1 + square / count)
-    half = _Z / (1 + square / count) * math.sqrt(share * (1 - share) / count + square / (4 * count**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def best_threshold(cosines: np.ndarray, same: np.ndarray) -> tuple[float, float]:

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from polyseme.analysis.layer_vectors import embed_isolated, known_mask
-from polyseme.analysis.senses.wic import wilson_interval
 from polyseme.analysis.words.generated_words import GeneratedWord, WordLists, generate_forms, generate_misspellings
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats import open_softmax
+from polyseme.tasks.metrics import wilson_interval
 
 COMMONEST = 20_000  # words that neighbours are searched among
 METRICS = ("cosine", "whitened")

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from polyseme.embedding.batching import Wait, check_sentences, sentence_size
 from polyseme.embedding.encoder import Encoder, ForwardStrategy, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, InputError
+from polyseme.formats import StoredModel, open_model, resolve_model_path
+from polyseme.formats import native as native_format
+from polyseme.formats.stored import Precision as StoredPrecision
 from polyseme.kernels import native
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
@@ -30,14 +34,14 @@ CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 
 
 class StreamStep(NamedTuple):
-    """One step of several streams that run side by side."""
+    """One step of stateful embedding: vectors of each stream's sentence, and the state after it."""
 
     vectors: list[np.ndarray]  # (layers, words, dim) of each stream's sentence
     state: BiLMState  # where the streams stand now
 
 
 class ElmoEncoder(Encoder):
-    """A biLM together with the way it reads words. Stateless: a sentence's vectors depend on the sentence alone."""
+    """The ELMo encoder: a biLM and its word encoder. Stateless: a sentence's vectors depend on the sentence alone."""
 
     def __init__(
         self, bilm: BiLM, words: WordEncoder, settings: EmbedSettings | None = None, name: str = "elmo"
@@ -52,8 +56,34 @@ class ElmoEncoder(Encoder):
         self.dim = bilm.config.dim
         self.num_layers = bilm.config.num_layers
 
+    @classmethod
+    def load(
+        cls,
+        path: str | Path | None = None,
+        settings: EmbedSettings | None = None,
+        vocabulary: str | Path | None = None,
+    ) -> ElmoEncoder:
+        """Load an ELMo model of any format, without its softmax head; `polyseme.load` also sets device and precision.
+
+        Args:
+            path: A file, folder, zip or tar of a model. None, or ``english``: the model that ships.
+            settings: How to embed.
+            vocabulary: The words of a bilm-tf model that reads word ids, when they are not beside it.
+        """
+        path = Path(resolve_model_path(path))
+        stored = open_model(path, vocabulary)
+        return cls(stored.build(), stored.words, settings, name=_name(path))
+
+    def save(self, path: str | Path, precision: StoredPrecision = "fp32", overwrite: bool = False) -> None:
+        """Save the encoder as a folder that `polyseme.load` opens; weights in fp32, fp16 or int8, no softmax head."""
+        stored = StoredModel(self.bilm.config, self.bilm.state_dict(), self.words, format="polyseme folder")
+        native_format.save(stored, Path(path), precision, overwrite)
+
+    from_pretrained = load
+    save_pretrained = save
+
     def collate(self, sentences: Sequence[Sequence[str]]) -> WordBatch:
-        """Boundary words around each sentence, distinct words encoded as characters once."""
+        """A padded batch: boundary words around each sentence, distinct words encoded once."""
         return collate_rows(self.words, [[words] for words in check_sentences(sentences)])
 
     def forward(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
@@ -62,7 +92,7 @@ class ElmoEncoder(Encoder):
         return (layers, mask) if self.settings.boundaries else drop_boundaries(layers, mask)
 
     def forward_with_boundaries(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
-        """The same, the words that open and close a sentence always among them."""
+        """All layers and the mask, boundary words always included."""
         layers, _ = self.bilm(batch)
         return layers, batch.mask
 
@@ -85,7 +115,7 @@ class ElmoEncoder(Encoder):
 
     @property
     def cache_report(self) -> CacheReport:
-        """How many words were embedded so far, and how many of them had to be encoded from their spelling."""
+        """Word cache statistics: words embedded so far, and how many had to be encoded from their spelling."""
         return self._prepared.table.report if self._prepared else CacheReport(0, 0)
 
     def embed_documents(self, documents: Iterable[Sequence[Sequence[str]]]) -> Iterator[list[np.ndarray]]:
@@ -133,7 +163,7 @@ class ElmoEncoder(Encoder):
         return digest.hexdigest()
 
     def _source(self) -> object:
-        """What the prepared weights are made from; it changes when weights are changed, by torch's operations."""
+        """What the strategy is made from: it changes when settings or weights change, by torch's operations."""
         weights = [(w.data_ptr(), 0 if w.is_inference() else w._version) for w in self.bilm.parameters()]
         return self.settings.precision, self.settings.cache_words, weights
 
@@ -244,8 +274,14 @@ def collate_rows(encoder: WordEncoder, rows: Sequence[Sequence[Sequence[str]]]) 
     return WordBatch(torch.from_numpy(padded), lengths, *tensors)
 
 
+def _name(path: Path) -> str:
+    """What people would call the model: its folder, or its file where that says more than ``weights.hdf5``."""
+    usual = path.is_file() and path.stem in ("options", "weights", "config", "model")
+    return path.absolute().parent.name if usual else path.name
+
+
 def drop_boundaries(layers: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Take away the first and last word of each sentence, from layers (B, L, T, D) and mask (B, T)."""
+    """Drop the boundary words of each sentence from layers (B, L, T, D) and mask (B, T)."""
     inner = mask[:, 2:]
     return layers[:, :, 1:-1] * inner[:, None, :, None], inner
 
@@ -255,7 +291,7 @@ def _shapes(state: BiLMState) -> list[tuple[int, ...]]:
 
 
 def _first_streams(state: BiLMState, streams: int) -> BiLMState:
-    """The states of so many streams; streams that are new start from nothing."""
+    """The states of so many streams; new streams start from zeros."""
     missing = streams - state.hidden.shape[2]
     if missing <= 0:
         return BiLMState(*(part[:, :, :streams] for part in state))

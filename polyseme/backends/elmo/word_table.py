@@ -1,4 +1,4 @@
-"""Which row of a table holds which word's vector: a bounded memory for what does not depend on context."""
+"""Word cache: which row of a table holds which word's context-free vector, least recently used words evicted."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from polyseme.text.word_encoder import BOUNDARIES
 
 
-class Rows(NamedTuple):
-    """Where words stand, and what the table's owner has to do first, in this order."""
+class WordRows(NamedTuple):
+    """Rows of the words looked up, and what the owner of the vectors has to do first, in this order."""
 
     kept: np.ndarray | None  # rows to move to the table's beginning, in order; None: leave the table as it is
     new: list[str]  # words to encode into the rows after the last one held
@@ -19,19 +19,19 @@ class Rows(NamedTuple):
 
 
 class CacheReport(NamedTuple):
-    """How often a word had been encoded before."""
+    """Word cache statistics: words looked up, and how many had to be encoded."""
 
     words: int
     encoded: int
 
     @property
     def hit_rate(self) -> float:
-        """Share of words that needed no encoding."""
+        """Share of words that were in the cache."""
         return 1 - self.encoded / self.words if self.words else 0.0
 
 
 class WordTable:
-    """Numbers for words. When it is full, words that were not used for longest go.
+    """A word cache of bounded size; when it is full, the least recently used words are evicted.
 
     It holds at most `size` words, or those of one batch if they are more.
     """
@@ -44,10 +44,10 @@ class WordTable:
         self._clock = 0
 
     def __len__(self) -> int:
-        """Rows in use."""
+        """Number of rows in use, boundaries included."""
         return len(self._rows) + BOUNDARIES
 
-    def look_up(self, words: list[str], occurrences: int | None = None) -> Rows:
+    def look_up(self, words: list[str], occurrences: int | None = None) -> WordRows:
         """A row for every word; those that are new to the table are to be encoded by the caller.
 
         Words may be the distinct ones of a text; how many it has in all is for the report.
@@ -67,10 +67,10 @@ class WordTable:
             rows = self._find(words)
         elif new:
             rows[missing] = self._find([words[number] for number in missing])
-        return Rows(kept, new, rows)
+        return WordRows(kept, new, rows)
 
     def clear(self) -> None:
-        """Forget all words, because encoding some of them failed; the boundaries stay."""
+        """Empty the cache, because encoding some words failed; the boundaries stay."""
         self._rows.clear()
         self._used = self._used[:BOUNDARIES]
 
@@ -78,7 +78,7 @@ class WordTable:
         return np.fromiter(map(self._rows.get, words, repeat(-1)), np.int64, len(words))
 
     def _forget(self, coming: int) -> np.ndarray:
-        """Keep this batch's words, and of the others the most recent, until the table is at most half full."""
+        """Evict words: keep this batch's and the most recent others, until the table is at most half full."""
         room = max(0, self.size // 2 - coming)
         by_use = np.argsort(-self._used[BOUNDARIES:], kind="stable") + BOUNDARIES
         needed = int((self._used[BOUNDARIES:] == self._clock).sum())

@@ -1,4 +1,4 @@
-"""BERT and its kin as an encoder: every layer, a vector for each word."""
+"""BERT and other transformers as encoders: every layer, a vector for each word."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.backends.transformer.pieces import Place, Pooling, Rows, like_sized, make_cutter, pooled
+from polyseme.backends.transformer.pieces import PieceRows, PieceSpan, Pooling, like_sized, make_piece_tokenizer, pooled
 from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
@@ -31,7 +31,7 @@ USUAL_LENGTH = 512  # pieces at a time, for a model that sets no limit
 
 @dataclass(frozen=True)
 class PieceBatch:
-    """Sentences as rows of pieces, and which pieces make which word."""
+    """A batch of sentences as rows of piece ids, and which pieces make which word."""
 
     rows: tuple[Tensor, ...]  # (rows, pieces) numbers of pieces; rows of like length share a tensor
     masks: tuple[Tensor, ...]  # the same shapes: 1 where there is a piece
@@ -40,7 +40,7 @@ class PieceBatch:
     mask: Tensor  # (B, T): true where there is a word
 
     def to(self, device: torch.device | str) -> PieceBatch:
-        """The same on another device."""
+        """The same batch on another device."""
         rows, masks = (tuple(tensor.to(device) for tensor in group) for group in (self.rows, self.masks))
         return PieceBatch(rows, masks, self.pieces.to(device), self.offsets.to(device), self.mask.to(device))
 
@@ -78,16 +78,16 @@ class TransformerEncoder(Encoder):
         self.name = name
         self.pooling: Pooling = pooling
         self.longest = _longest(model, tokenizer)
-        self.cutter = make_cutter(getattr(tokenizer, "backend_tokenizer"), self.longest, name)  # noqa: B009
+        self.pieces = make_piece_tokenizer(getattr(tokenizer, "backend_tokenizer"), self.longest, name)  # noqa: B009
         self.padding: int = getattr(tokenizer, "pad_token_id", None) or 0
-        if self.settings.boundaries and not (self.cutter.before and self.cutter.after):
+        if self.settings.boundaries and not (self.pieces.before and self.pieces.after):
             raise ConfigError(f"{name} has no pieces that open and close a sentence; leave boundaries out")
         self.eval()
         self.num_layers, self.dim = self._measure()
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> PieceBatch:
         """Cut words into pieces and sentences into rows; rows of like length are padded together."""
-        cut = [self.cutter.rows(words) for words in check_sentences(sentences)]
+        cut = [self.pieces.rows(words) for words in check_sentences(sentences)]
         ids = [row for rows in cut for row in rows.ids]
         starts = np.zeros(len(ids), dtype=np.int64)
         tensors, masks, total = [], [], 0
@@ -111,7 +111,7 @@ class TransformerEncoder(Encoder):
 
     def misread(self, words: Sequence[str]) -> Counter[str]:
         """Words of a sentence without a vector of their own, or cut, by what happened to them."""
-        sizes, room = list(map(len, self.cutter.cut(words))), self.cutter.room
+        sizes, room = list(map(len, self.pieces.cut(words))), self.pieces.room
         return Counter(
             {
                 "without a piece in this model's tokeniser, and are zeros": sizes.count(0),
@@ -120,8 +120,8 @@ class TransformerEncoder(Encoder):
         )
 
     def describe(self) -> dict[str, str | int]:
-        """What a person wants to know of the model."""
-        size = self.cutter.tokenizer.get_vocab_size()
+        """Facts about the model for people, by name."""
+        size = self.pieces.tokenizer.get_vocab_size()
         return {
             "format": "transformers",
             "architecture": type(self.model).__name__,
@@ -133,7 +133,7 @@ class TransformerEncoder(Encoder):
     def fingerprint(self) -> str:
         """A SHA-256 of settings and weights: two encoders with the same one give the same vectors."""
         config = {key: value for key, value in self.model.config.to_dict().items() if key not in _NOT_THE_MODEL}
-        described = (config, self.cutter.tokenizer.to_str(), self.cutter.room, self.pooling)
+        described = (config, self.pieces.tokenizer.to_str(), self.pieces.room, self.pooling)
         digest = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())
         hash_weights(digest, self.model.state_dict())
         return digest.hexdigest()
@@ -155,20 +155,20 @@ class TransformerEncoder(Encoder):
         flat = torch.cat([state.flatten(0, 1) for state in states])
         return F.embedding_bag(batch.pieces, flat, batch.offsets, mode="mean").unflatten(0, batch.mask.shape)
 
-    def _places(self, cut: Sequence[Rows]) -> list[list[Place]]:
+    def _places(self, cut: Sequence[PieceRows]) -> list[list[PieceSpan]]:
         """Where the words of each sentence stand, with rows counted through."""
         sentences, before = [], 0
         for ids, words, (opening, closing) in cut:
             kept = [pooled(place, self.pooling) for place in words]
             places = [opening, *kept, closing] if self.settings.boundaries else kept
-            sentences.append([Place(before + row, begin, end) for row, begin, end in places])
+            sentences.append([PieceSpan(before + row, begin, end) for row, begin, end in places])
             before += len(ids)
         return sentences
 
     @torch.no_grad()
     def _measure(self) -> tuple[int, int]:
         """Layers and dimensions, as the model gives them for one piece."""
-        ids = torch.tensor([[*self.cutter.before, 0, *self.cutter.after]], device=self.device)
+        ids = torch.tensor([[*self.pieces.before, 0, *self.pieces.after]], device=self.device)
         try:
             shapes = [tuple(state.shape) for state in self._run(ids, torch.ones_like(ids))]
         except (TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -182,7 +182,7 @@ class TransformerEncoder(Encoder):
 
 
 def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Pieces that the model reads at a time, the special ones among them."""
+    """Maximum length: pieces that the model reads at a time, special ones included."""
     positions = getattr(model.config, "max_position_embeddings", None) or 0
     for name, table in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
@@ -193,7 +193,7 @@ def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def _pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of pieces as an array, and a mask that is 1 where there is one; the first row is the longest."""
+    """PieceRows of pieces as an array, and a mask that is 1 where there is one; the first row is the longest."""
     ids = np.full((len(rows), len(rows[0])), padding, dtype=np.int64)
     mask = np.zeros_like(ids)
     for number, row in enumerate(rows):
@@ -202,7 +202,7 @@ def _pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[np.ndarray, np.nd
     return ids, mask
 
 
-def _lay_out(sentences: Sequence[Sequence[Place]], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _lay_out(sentences: Sequence[Sequence[PieceSpan]], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pieces of all words, where each word's begin among them, and the mask; ``starts`` is where each row lies."""
     lengths = np.array([len(places) for places in sentences], dtype=np.int64)
     mask = np.arange(lengths.max(initial=0)) < lengths[:, None]

@@ -1,4 +1,4 @@
-"""Transformers from a folder or from Hugging Face's hub. A folder, or what was fetched before, needs no network."""
+"""Loading transformers from a folder or from Hugging Face's hub; a folder, or a cached model, needs no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "tokenizer.json")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_SUFFIXES = (".json", ".hdf5", ".h5", ".pkl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".txt", ".vec", ".bin")
-_PATIENCE = 10  # seconds
+_TIMEOUT = 10  # seconds
 
 
 def is_transformer(path: Path) -> bool:
@@ -35,7 +35,7 @@ def is_transformer(path: Path) -> bool:
 
 
 def is_hub_name(path: str | Path) -> bool:
-    """Whether what is no path here could be a model's name, like ``google-bert/bert-base-cased``."""
+    """Whether a string that is no path here could be a hub name, like ``google-bert/bert-base-cased``."""
     name = str(path)
     if Path(name).suffix in _FILE_SUFFIXES or not _HUB_NAME.fullmatch(name):
         return False
@@ -82,8 +82,8 @@ def _is_fetched(name: str) -> bool:
         raise MissingExtraError(f"{name} does not exist here; give the path of a model, or {remedy}") from error
     if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
         return True
-    try:  # once, so that a wrong name is told at once; the hub's own client tries for half a minute
-        answer = hub.get_session().head(f"{hub.constants.ENDPOINT}/{name}/resolve/main/config.json", timeout=_PATIENCE)
+    try:  # once, so that a wrong name is reported at once; the hub's own client tries for half a minute
+        answer = hub.get_session().head(f"{hub.constants.ENDPOINT}/{name}/resolve/main/config.json", timeout=_TIMEOUT)
     except Exception as error:  # which network library the hub uses is its own affair
         raise FormatError(
             f"{name} does not exist here, and Hugging Face's hub, where a model may have that name, cannot be reached; "

@@ -1,6 +1,6 @@
-"""Words as a transformer's tokeniser cuts them: into pieces, and long sentences into windows that overlap.
+"""Subword tokenisation for transformers: words into pieces, long sentences into overlapping windows.
 
-Nothing here knows a network. A sentence becomes rows of piece numbers, each with the special pieces around it, and for
+Nothing here knows a network. A sentence becomes rows of piece ids, each with the special pieces around it, and for
 each of its words the place where its pieces stand.
 """
 
@@ -23,25 +23,25 @@ Pooling = Literal["first", "last", "mean"]
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # halves of characters, which are no text
 
 
-class Place(NamedTuple):
-    """Pieces ``begin`` to ``end`` of a row; none, where both are the same."""
+class PieceSpan(NamedTuple):
+    """The pieces of a word: ``begin`` to ``end`` of a row; none, where both are the same."""
 
     row: int
     begin: int
     end: int
 
 
-class Rows(NamedTuple):
-    """A sentence made ready: one row, or several that overlap."""
+class PieceRows(NamedTuple):
+    """A tokenised sentence: one row of piece ids, or several that overlap."""
 
     ids: list[list[int]]
-    words: list[Place]
-    boundaries: tuple[Place, Place]  # the pieces that open its first row and close its last
+    words: list[PieceSpan]
+    boundaries: tuple[PieceSpan, PieceSpan]  # the pieces that open its first row and close its last
 
 
 @dataclass(frozen=True)
-class Cutter:
-    """Cuts sentences into rows that a model can read.
+class PieceTokenizer:
+    """Subword tokeniser: cuts sentences into rows that fit a model's maximum length.
 
     Attributes:
         tokenizer: Cuts each word by itself, and neither truncates nor pads.
@@ -65,7 +65,7 @@ class Cutter:
                 pieces[word].append(piece)
         return pieces
 
-    def rows(self, words: Sequence[str]) -> Rows:
+    def rows(self, words: Sequence[str]) -> PieceRows:
         """The rows of a sentence. Each word is taken from the row in which it stands farthest from an edge."""
         pieces = [word[: self.room] for word in self.cut(words)]
         sizes = list(map(len, pieces))
@@ -75,14 +75,14 @@ class Cutter:
         places = []
         for word, row in enumerate(best_stretches(sizes, stretches)):
             shift = len(self.before) - ends[stretches[row][0]]
-            places.append(Place(row, ends[word] + shift, ends[word + 1] + shift))
-        opening = Place(0, 0, min(1, len(self.before)))
-        closing = Place(len(ids) - 1, len(ids[-1]) - min(1, len(self.after)), len(ids[-1]))
-        return Rows(ids, places, (opening, closing))
+            places.append(PieceSpan(row, ends[word] + shift, ends[word + 1] + shift))
+        opening = PieceSpan(0, 0, min(1, len(self.before)))
+        closing = PieceSpan(len(ids) - 1, len(ids[-1]) - min(1, len(self.after)), len(ids[-1]))
+        return PieceRows(ids, places, (opening, closing))
 
 
-def make_cutter(tokenizer: Tokenizer, longest: int, name: str) -> Cutter:
-    """A cutter with a tokeniser of its own, for a model that reads so many pieces at a time."""
+def make_piece_tokenizer(tokenizer: Tokenizer, longest: int, name: str) -> PieceTokenizer:
+    """Make a piece tokeniser for a model that reads so many pieces at a time."""
     tokenizer = copy.deepcopy(tokenizer)
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -95,7 +95,7 @@ def make_cutter(tokenizer: Tokenizer, longest: int, name: str) -> Cutter:
     room = longest - len(before) - len(after)
     if room < 1:
         raise FormatError(f"{name} reads {longest} pieces at a time, which leaves no room for words")
-    return Cutter(tokenizer, tuple(before), tuple(after), room)
+    return PieceTokenizer(tokenizer, tuple(before), tuple(after), room)
 
 
 def overlapping(sizes: Sequence[int], room: int) -> list[tuple[int, int]]:
@@ -131,18 +131,18 @@ def best_stretches(sizes: Sequence[int], stretches: Sequence[tuple[int, int]]) -
     return best
 
 
-def pooled(place: Place, pooling: Pooling) -> Place:
-    """The pieces whose mean is the word's vector."""
+def pooled(place: PieceSpan, pooling: Pooling) -> PieceSpan:
+    """The pieces whose mean is the word's vector: first, last or all."""
     row, begin, end = place
     if pooling == "first":
-        return Place(row, begin, min(begin + 1, end))
+        return PieceSpan(row, begin, min(begin + 1, end))
     if pooling == "last":
-        return Place(row, max(end - 1, begin), end)
+        return PieceSpan(row, max(end - 1, begin), end)
     return place
 
 
 def like_sized(sizes: Sequence[int], budget: int) -> list[list[int]]:
-    """Group rows, by number, from long to short, so that a group, padded, stays within the budget, but for a giant."""
+    """Group rows of similar length, by number, so that a padded group stays within the budget, but for a giant."""
     order = sorted(filter(sizes.__getitem__, range(len(sizes))), key=sizes.__getitem__, reverse=True)
     groups: list[list[int]] = []
     while order:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,9 +18,9 @@ from polyseme.cli.options import (
     ShippedOption,
     VocabularyOption,
 )
-from polyseme.cli.output import Progress, check_restart, file_size, keep_finished
+from polyseme.cli.output import Progress, file_size, keep_finished
 from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import check_absent
+from polyseme.files import check_absent, check_restart
 
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
@@ -64,7 +63,7 @@ def embed(
     documents, which --documents reads with shared context.
     """
     # Bad options are refused before the model is opened, and everything else before hours of work.
-    from polyseme.embedding.job import Wanted, embed_into
+    from polyseme.embedding.job import OutputSpec, embed_into
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
     from polyseme.embedding.layers import Mix, parse_choice
@@ -73,7 +72,7 @@ def embed(
     if _is_finished(output, resume, overwrite):
         typer.echo(f"{output} is already finished")
         return
-    spec = Wanted(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
+    spec = OutputSpec(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
     if documents and raw:
@@ -99,7 +98,7 @@ def embed(
     )
     into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
     units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    _run(partial(embed_into, parts, units, embed_units, spec), parts, encoder)
+    _run(embed_into(parts, units, embed_units, spec), parts, encoder)
     _finish(parts, output)
 
 
@@ -135,21 +134,12 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     return Parts.create(folder, settings)
 
 
-def _run(job: partial[Iterator[list[str]]], parts: Parts, encoder: Encoder) -> None:
-    """Run the job with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(parts, partial(_keep, parts)), Progress(parts.done) as progress:
-        for words in job():
+def _run(embedded: Iterator[list[str]], parts: Parts, encoder: Encoder) -> None:
+    """Embed all sentences with a progress bar; finished sentences are kept however it ends."""
+    with keep_finished(parts), Progress(parts.done) as progress:
+        for words in embedded:
             progress.advance(words, encoder.misread(words))
         progress.report(encoder)
-
-
-def _keep(parts: Parts) -> None:
-    """Save finished sentences; a run that finished nothing leaves nothing behind."""
-    try:
-        parts.flush()
-    finally:
-        if not parts.done:
-            parts.remove()
 
 
 def _finish(parts: Parts, output: Path) -> None:

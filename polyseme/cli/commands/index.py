@@ -18,7 +18,8 @@ from polyseme.cli.options import (
     ResumeOption,
     ShippedOption,
 )
-from polyseme.cli.output import Progress, check_restart, file_size, keep_finished, open_embedder
+from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
+from polyseme.files import check_restart
 
 if TYPE_CHECKING:
     from polyseme.corpus.index_job import IndexJob
@@ -53,7 +54,7 @@ def index(
 
 def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
     """Run the job with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(job.parts, job.keep):
+    with keep_finished(job.parts):
         with Progress(job.parts.done) as progress:
             for words in job.run(sentences):
                 progress.advance(words, job.embedder.misread(words))

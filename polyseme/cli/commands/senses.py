@@ -44,7 +44,7 @@ def senses(
     output.check()
     if output.plot and choice == "all":
         raise ConfigError("--plot draws one layer; give its number with --layer")
-    require("sklearn.cluster", "analysis")  # before the text is read
+    require("sklearn.metrics", "analysis")  # before the text is read
     source = CorpusSource(corpus)
     uses = source.find(word, limit)
     layers = uses.numbers if choice == "all" else [choice]

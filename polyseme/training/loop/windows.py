@@ -39,7 +39,7 @@ class Window(NamedTuple):
     places: Tensor  # (2, T, B) row of the distinct word
     characters: Tensor | None  # (U, C)
     character_lengths: Tensor | None  # (U,), on the CPU
-    ids: Tensor | None  # (U,) for a model that reads word numbers
+    ids: Tensor | None  # (U,) for a model that reads word ids
     targets: Tensor  # (2, T * B) words of the vocabulary
     keep: Tensor  # (2, B) 1 where the LSTM state of a row is carried over, 0 where it is reset
 

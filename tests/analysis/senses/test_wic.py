@@ -1,12 +1,10 @@
 """Word in context (WiC): the reader, the threshold, the interval and the accuracy."""
 
-import math
-
 import numpy as np
 import pytest
 from planted import OneLayer, Planted, noise
 
-from polyseme.analysis.senses.wic import WicPair, best_threshold, draw_wic, read_wic, wic, wilson_interval
+from polyseme.analysis.senses.wic import WicPair, best_threshold, draw_wic, read_wic, wic
 from polyseme.errors import FormatError, InputError, PolysemeError
 
 DATA = "board\tN\t2-1\tRoom and board .\tThe boards creak .\ngo\tV\t0-2\tGo on .\tThey must go now\n"
@@ -67,17 +65,6 @@ def test_the_best_threshold(cosines, same, low, high, reached):
     assert low <= threshold <= high
     assert share == reached
     assert ((np.array(cosines) > threshold) == np.array(same)).mean() == reached
-
-
-def test_wilson_holds_the_true_share_as_often_as_it_says():
-    for count, share in ((30, 0.5), (30, 0.9), (638, 0.6)):
-        held = 0.0
-        for right in range(count + 1):
-            low, high = wilson_interval(right, count)
-            assert 0 <= low <= right / count + 1e-12
-            assert right / count - 1e-12 <= high <= 1
-            held += (low <= share <= high) * math.comb(count, right) * share**right * (1 - share) ** (count - right)
-        assert held == pytest.approx(0.95, abs=0.025)
 
 
 @pytest.mark.parametrize(
