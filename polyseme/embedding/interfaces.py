@@ -61,7 +61,7 @@ class EmbedSettings:
 
 @runtime_checkable
 class Batch(Protocol):
-    """Sentences made ready for an encoder's `forward`; what is inside is the encoder's affair."""
+    """Sentences made ready for an encoder's `forward`; its fields are private to the encoder."""
 
     def to(self: B, device: torch.device | str) -> B:
         """The same batch on another device."""

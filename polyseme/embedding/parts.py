@@ -1,4 +1,4 @@
-"""Finished work, kept apart from the final file until all of it is there.
+"""Resumable output: finished sentences saved in part files, merged into the output file at the end.
 
 The parts of ``vectors.h5`` live in the folder ``vectors.h5.parts/``: a ``fingerprint.json`` that says what was asked
 for, and parts named after the number of their first sentence. A part appears whole or not at all and carries its own

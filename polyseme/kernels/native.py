@@ -1,4 +1,4 @@
-"""The hot loops compiled from native.c, where the install found a compiler. Same numbers as `reference`, in less time.
+"""Native CPU kernels, compiled from native.c where the install found a compiler; same numbers as `reference`.
 
 Arrays are NumPy's, 32-bit floats. What is computed runs on the calling thread and lets other threads run meanwhile;
 who calls shares the work out, but for what says that it does so itself. With ``int8=True`` weights are rounded to
@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from polyseme.kernels import threads
-from polyseme.kernels.reference import LstmpWeights, opened_bias
+from polyseme.kernels.reference import LstmpWeights, add_forget_bias
 
 VARIANTS = ("avx512vnni", "avx512", "avx2", "dotprod", "neon")  # best first; the installer makes those of its processor
 CHUNK_WORDS = 128  # whose input products are held at a time
@@ -36,7 +36,7 @@ _POINTER, _LONG, _INT = ctypes.c_void_p, ctypes.c_long, ctypes.c_int
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The compiled loops for this processor, or None where there are none."""
+    """The compiled kernels for this processor, or None where there are none."""
     folder = importlib.resources.files("polyseme.kernels")
     for variant in VARIANTS:
         file = folder / f"_native_{variant}.so"
@@ -232,7 +232,7 @@ class PackedCharCnn:
 
 
 class PackedState(NamedTuple):
-    """Where one direction of one layer stands, a row a sentence."""
+    """Hidden and cell state of one packed LSTM layer, one row per sentence."""
 
     hidden: np.ndarray  # (B, P)
     cell: np.ndarray  # (B, H and some)
@@ -260,7 +260,7 @@ class PackedLstmp:
         self.padded = -(-self.cells // APART) * APART + APART
         self.backward = backward
         self.clips = (cell_clip or 0.0, output_clip or 0.0)
-        bias = opened_bias(weights.bias.detach(), forget_bias)
+        bias = add_forget_bias(weights.bias.detach(), forget_bias)
         self.input = PackedLinear(weights.input, torch.zeros_like(bias), groups=4, int8=int8)
         self.bias = _pack_bias(bias, groups=4)
         self.recurrent = PackedMatrix(weights.recurrent, groups=4, int8=int8)

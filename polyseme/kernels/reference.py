@@ -1,4 +1,4 @@
-"""The two hot loops in plain PyTorch. They define the numbers, and gradients flow through them.
+"""Reference LSTM and character CNN in plain PyTorch, differentiable; every faster kernel is tested against them.
 
 Each is prepared once from weights and then run many times, so that other implementations have a place to keep what they
 derive from the weights (packed matrices, a graph).
@@ -6,7 +6,7 @@ derive from the weights (packed matrices, a graph).
 Shapes: B sentences, T words of the longest, N words in all, C characters, K filters, P dim, H cells, U distinct words.
 
 Matrix libraries compute small products in another order than large ones, so a word's numbers would depend on its
-company. Here every product has at least `steady_rows`, unused ones if need be, and is computed in the one order.
+batch. Here every product has at least `min_stable_rows`, padded if need be, and is computed in the one order.
 
 Sentences of unequal length are *packed*: sentences sorted by falling length, the first words of all of them, then the
 second words of those that have one, and so on. ``sizes[t]`` sentences have a word at step t: no step works on padding.
@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 # Packed words whose input products are held at a time. It bounds the memory that a very long sentence needs;
-# the recurrence goes on across the seam, so the numbers do not depend on it.
+# the recurrence continues across the seam, so the numbers do not depend on it.
 CHUNK_WORDS = 4096
 STEADY_ROWS = 16
 STEADY_PRODUCT = 4096  # multiplications
@@ -31,7 +31,7 @@ MAX_GROUPS = 8  # groups of words by length
 
 
 class LstmpWeights(NamedTuple):
-    """One direction of one layer, to be used as x·W; gates stand in the order input, forget, candidate, output."""
+    """LSTM weights with projection, used as x·W; gates in the order input, forget, candidate, output."""
 
     input: Tensor  # (P, 4H)
     recurrent: Tensor  # (P, 4H)
@@ -40,7 +40,7 @@ class LstmpWeights(NamedTuple):
 
 
 class LstmState(NamedTuple):
-    """Where one direction of one layer stands, a row a sentence."""
+    """Hidden and cell state of one LSTM layer in one direction, one row per sentence."""
 
     hidden: Tensor  # (B, P)
     cell: Tensor  # (B, H)
@@ -58,9 +58,9 @@ def prepare_lstmp(
     The function returned takes packed inputs (N, P), sizes, and the state before the first step (the last word's, when
     going backward); it gives packed outputs (N, P) and the state after the final step.
     """
-    bias = opened_bias(weights.bias, forget_bias)
+    bias = add_forget_bias(weights.bias, forget_bias)
     projection = weights.projection
-    steady = steady_rows(*(weight for weight in (weights.recurrent, projection) if weight is not None))
+    steady = min_stable_rows(*(weight for weight in (weights.recurrent, projection) if weight is not None))
 
     def step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         opening, forget, candidate, output = gates.chunk(4, dim=1)
@@ -98,12 +98,12 @@ def prepare_lstmp(
 def prepare_char_cnn(
     filters: Sequence[tuple[Tensor, Tensor]], activation: Callable[[Tensor], Tensor], max_characters: int
 ) -> CharCnnRun:
-    """Convolve characters with filters of several widths and keep each filter's largest answer.
+    """Character CNN: filters of several widths, max-pooled over the word.
 
     Args:
         filters: Weight (K, D, width) and bias (K,) of each width.
         activation: Applied after the maximum.
-        max_characters: Length that spellings are padded to; answers to padding count in the maximum.
+        max_characters: Length that spellings are padded to; windows of padding count in the maximum.
 
     Returns:
         A function of character vectors (U, C, D), padded, and spelling lengths (U,), U at least one, giving (U, ΣK).
@@ -111,11 +111,11 @@ def prepare_char_cnn(
     widest = max(weight.shape[2] for weight, _ in filters)
 
     def convolve(spellings: Tensor) -> Tensor:
-        return torch.cat([activation(_largest_answers(spellings, *pair)) for pair in filters], dim=1)
+        return torch.cat([activation(_max_pooled_filters(spellings, *pair)) for pair in filters], dim=1)
 
     def run(spellings: Tensor, lengths: Tensor) -> Tensor:
         # One window of nothing but padding stands for all further ones: shorter spellings need not be padded to the
-        # full length. Words of like length are convolved together, so that nobody works through 50 places for "the".
+        # full length. Words of similar length are convolved together, so that "the" is not padded to 50 characters.
         reach = (lengths + widest).clamp(max=max_characters)
         order = torch.argsort(reach, stable=True)
         groups = order.tensor_split(max(1, min(MAX_GROUPS, len(order) // STEADY_ROWS)))
@@ -125,8 +125,8 @@ def prepare_char_cnn(
     return run
 
 
-def opened_bias(bias: Tensor, forget_bias: float) -> Tensor:
-    """The bias with what is added to the forget gate's."""
+def add_forget_bias(bias: Tensor, forget_bias: float) -> Tensor:
+    """The LSTM bias with ``forget_bias`` added to the part of the forget gate."""
     cells = len(bias) // 4
     opener = torch.zeros_like(bias)
     opener[cells : 2 * cells] = forget_bias
@@ -140,19 +140,19 @@ def add_product(total: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
     return total
 
 
-def steady_rows(*weights: Tensor) -> int:
-    """How many rows a product with each of these weights needs to be computed in the order of large products."""
+def min_stable_rows(*weights: Tensor) -> int:
+    """Smallest number of rows at which a product with each of these weights is summed in the order of large ones."""
     return max([STEADY_ROWS, *(STEADY_PRODUCT // weight.numel() + 1 for weight in weights)])
 
 
 def pad_rows(rows: Tensor, count: int) -> Tensor:
-    """At least so many rows; the added ones are zero."""
+    """Pad with zero rows to at least so many."""
     missing = count - len(rows)
     return rows if missing <= 0 else torch.cat([rows, rows.new_zeros(missing, *rows.shape[1:])])
 
 
-def _largest_answers(spellings: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Each filter's largest answer (U, K).
+def _max_pooled_filters(spellings: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Max-pooled filter outputs (U, K) before the activation.
 
     On a CPU torch's convolution rounds as it did for the peers, which keeps us nearest to their numbers. On a GPU it
     would round to TF32, so plain products over windows of characters take its place.

@@ -1,4 +1,4 @@
-"""The recurrence as training runs it: rows of equal length, in the order in which a direction reads.
+"""LSTM recurrence for training: rows of equal length in reading order, backpropagation through time by hand.
 
 No row ends early and nothing is packed, so that a step is one product for all rows. The gradient is worked out by hand:
 what autograd would do for each step, products with the weights above all, is done once for all steps. A GPU has cuDNN
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from polyseme.kernels.reference import LstmpWeights, LstmState, opened_bias
+from polyseme.kernels.reference import LstmpWeights, LstmState, add_forget_bias
 
 
 def run_sequence(
@@ -27,11 +27,11 @@ def run_sequence(
     output_clip: float | None,
     forget_bias: float,
 ) -> tuple[Tensor, LstmState]:
-    """One layer over inputs (T, B, P): outputs (T, B, P) and the state after them.
+    """Run one LSTM layer over inputs (T, B, P): outputs (T, B, P) and the state after them.
 
     Gradients reach inputs and weights, not the state: it is where the window before was cut off.
     """
-    bias = opened_bias(weights.bias, forget_bias)
+    bias = add_forget_bias(weights.bias, forget_bias)
     state = LstmState(state.hidden.detach(), state.cell.detach())
     if inputs.is_cuda and not cell_clip and not output_clip:
         return _run_cudnn(weights._replace(bias=bias), inputs, state)
@@ -106,7 +106,7 @@ class _Lstmp(torch.autograd.Function):
         inputs, input_weight, recurrent, projection, first, gates, kept, curved, inner, outputs = ctx.saved_tensors
         cell_clip, output_clip = ctx.clips
         steps, rows, _ = inputs.shape
-        slopes, to_cell = _slopes(gates.view(steps, rows, 4, -1), kept[:-1], curved)
+        slopes, to_cell = _gate_derivatives(gates.view(steps, rows, 4, -1), kept[:-1], curved)
         free = (kept[1:].abs() < cell_clip).to(gates.dtype) if cell_clip else None
         unclipped = (outputs.abs() < output_clip).to(gates.dtype) if output_clip else None
         back_in, back_out = recurrent.t(), None if projection is None else projection.t()
@@ -136,8 +136,8 @@ class _Lstmp(torch.autograd.Function):
         )
 
 
-def _slopes(gates: Tensor, before: Tensor, curved: Tensor) -> tuple[Tensor, Tensor]:
-    """How cell and output move with each gate before its curve (T, B, 4, H), and the output with the cell (T, B, H)."""
+def _gate_derivatives(gates: Tensor, before: Tensor, curved: Tensor) -> tuple[Tensor, Tensor]:
+    """Derivatives of cell and output by the gates' pre-activations (T, B, 4, H), of output by cell (T, B, H)."""
     opening, forget, candidate, output = gates.unbind(2)
     slopes = torch.empty_like(gates)
     torch.mul(opening * (1 - opening), candidate, out=slopes[:, :, 0])

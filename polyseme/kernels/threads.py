@@ -1,4 +1,4 @@
-"""Work shared out among threads. The compiled loops let go of Python's lock, so threads compute side by side."""
+"""Thread pool for the native kernels, which release the GIL, so that threads compute in parallel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Result = TypeVar("Result")
 
 
 def count() -> int:
-    """As many as torch computes with: `torch.set_num_threads` and OMP_NUM_THREADS hold here too."""
+    """Number of threads: as many as torch uses, so `torch.set_num_threads` and OMP_NUM_THREADS hold here too."""
     return torch.get_num_threads()
 
 
 def share(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """A function of each item, in order; side by side if there is more than one thread."""
+    """Map a function over items in the thread pool; results in order."""
     items = list(items)
     if len(items) < 2 or count() < 2:
         return [function(item) for item in items]

@@ -1,4 +1,4 @@
-"""The shape of a model, as frozen settings. A preset is a function."""
+"""Model architecture settings (frozen dataclasses) and presets: tiny, small, medium, original."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class CharCnnConfig:
-    """From a spelling to the features of a word."""
+    """Character CNN settings: filters, activation, highway layers."""
 
     num_characters: int = 261
     dim: int = 16
@@ -47,13 +47,13 @@ class CharCnnConfig:
 
     @property
     def num_filters(self) -> int:
-        """Features of a word before the projection."""
+        """Number of filters: features of a word before the projection."""
         return sum(count for _, count in self.filters)
 
 
 @dataclass(frozen=True)
 class InputConfig:
-    """What the LSTM reads of a word: its spelling, its entry in a table of words, or both side by side."""
+    """Input settings: character CNN, word embeddings, or both side by side."""
 
     dim: int
     characters: CharCnnConfig | None

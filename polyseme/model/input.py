@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.kernels.char_cnn import char_cnn_on_cpu, char_cnn_on_gpu
-from polyseme.kernels.reference import pad_rows, prepare_char_cnn, steady_rows
+from polyseme.kernels.reference import min_stable_rows, pad_rows, prepare_char_cnn
 from polyseme.model.config import CharCnnConfig, InputConfig
 
 
@@ -89,7 +89,7 @@ class WordInput(nn.Module):
 
     def forward(self, characters: Tensor | None, lengths: Tensor | None, ids: Tensor | None) -> Tensor:
         """Encode words by number (U,), by spelling (U, C) of given lengths (U,), or both."""
-        rows = steady_rows(*(layer.weight for layer in self.modules() if isinstance(layer, nn.Linear)))
+        rows = min_stable_rows(*(layer.weight for layer in self.modules() if isinstance(layer, nn.Linear)))
         features = []
         if self.words is not None and ids is not None:
             features.append(self.words(pad_rows(ids, rows)))

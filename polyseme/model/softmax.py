@@ -1,7 +1,8 @@
-"""From a direction's top layer to the probability of each word: the head of a language model.
+"""Softmax heads of a language model: from a direction's top layer to the probability of each word.
 
 Two kinds behind one small interface: one full matrix, and the adaptive softmax of Grave et al. (2017), which gives rare
-words fewer numbers. Both are exact: probabilities sum to one, and nothing is sampled.
+words fewer numbers. Both are exact: probabilities sum to one. The sampled softmax is a training loss:
+`polyseme.training.loop.sampled_softmax`.
 
 Shapes: N places in the text, P dim of one direction, V words.
 """

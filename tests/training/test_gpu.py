@@ -13,7 +13,7 @@ from polyseme.kernels.sequence import run_sequence
 from polyseme.model.softmax import Softmax, SoftmaxConfig
 from polyseme.training.loop.checkpoint import load_checkpoint, save_checkpoint
 from polyseme.training.loop.losses import FullLoss, SampledLoss
-from polyseme.training.loop.sampling import Sampler, unigram
+from polyseme.training.loop.sampled_softmax import Sampler, unigram
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 

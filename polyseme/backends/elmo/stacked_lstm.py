@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from polyseme.kernels.lstm_cell import Gates, step_cells
-from polyseme.kernels.reference import opened_bias
+from polyseme.kernels.reference import add_forget_bias
 from polyseme.model.bilm import BiLM
 
 CHUNK_BYTES = 1 << 30  # of products of the inputs, held at a time
@@ -131,7 +131,7 @@ class StackedLstm:
 
 def _stack(layers: Sequence[Any], dtype: torch.dtype) -> StackedLayer:
     """Stack the weights of one layer in all directions."""
-    biases = [opened_bias(layer.bias.detach().float(), layer.config.forget_bias) for layer in layers]
+    biases = [add_forget_bias(layer.bias.detach().float(), layer.config.forget_bias) for layer in layers]
 
     def stack(name: str) -> Tensor:
         return torch.stack([getattr(layer, name).detach() for layer in layers]).to(dtype)

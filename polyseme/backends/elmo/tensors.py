@@ -2,7 +2,7 @@
 
 It runs on any device of torch's, and is tested on a CPU too.
 
-Shapes: W ways (directions), U distinct words, N words in all, B sentences, L layers, D dim, P dim of one direction.
+Shapes: W directions, U distinct words, N words in all, B sentences, L layers, D dim, P dim of one direction.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class TensorStrategy(ElmoStrategy):
         return torch.cat([encode(characters, lengths, ids) for encode in self._bilm.inputs], dim=1)
 
     def _halves(self, vectors: Tensor) -> Tensor:
-        """What each way reads: (W, rows, P)."""
+        """Input vectors of each direction: (W, rows, P)."""
         halves = vectors.unflatten(1, (len(self._bilm.inputs), -1)).transpose(0, 1)
         return halves.expand(len(self._first), -1, -1)
 
@@ -206,7 +206,7 @@ class TensorStrategy(ElmoStrategy):
         return self._fetch(result.flatten(1).to(getattr(torch, dtype)), text.lengths, depth)
 
     def _order(self, text: FlatText, skipped: int) -> _Order:
-        """The words in the order in which each way reads them: packed, the backward one from a sentence's end."""
+        """The packed words in each direction's reading order: the backward one starts at a sentence's end."""
         packing = pack(text.lengths - skipped)
         sentence = packing.order[packing.rows]
         lengths = text.lengths[sentence]
@@ -219,7 +219,7 @@ class TensorStrategy(ElmoStrategy):
         return _Order(packing.sizes.tolist(), sent[:ways].to(torch.int32), sent[ways : 2 * ways], sent[-1])
 
     def _place_known(self, result: Tensor, text: FlatText, vectors: Tensor, skipped: int) -> None:
-        """The context-free layer, and what a way puts out for the boundary word that it read before all others."""
+        """Fill in layer 0, and each direction's outputs for its first boundary word, which are known."""
         depth = 1 + len(self._lstm.layers)
         starts = np.cumsum(text.lengths) - text.lengths
         rows = (depth - 1) * np.repeat(starts, text.lengths) + np.arange(len(text.places))

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from polyseme.errors import ConfigError
 from polyseme.model.softmax import AdaptiveSoftmax, Softmax, SoftmaxConfig
 from polyseme.training.loop.losses import AdaptiveLoss, FullLoss, SampledLoss, make_loss
-from polyseme.training.loop.sampling import Sampler, log_uniform, unigram
+from polyseme.training.loop.sampled_softmax import Sampler, log_uniform, unigram
 from polyseme.training.settings import LossSettings
 
 WORDS, DIM, ROWS = 60, 8, 40
@@ -48,7 +48,7 @@ def textbook(softmax, hidden, targets):
 
 @pytest.mark.parametrize("block", [1, 7 * WORDS, 1 << 22])
 def test_the_full_softmax_is_the_textbook_s_loss_and_gradient(monkeypatch, block):
-    monkeypatch.setattr("polyseme.training.loop.losses.CPU_BLOCK", block)
+    monkeypatch.setattr("polyseme.training.loop.cross_entropy.CPU_BLOCK", block)
     softmax, (hidden, targets) = make_softmax(), predictions()
     for one, other in zip(
         gradients(FullLoss(softmax), softmax, hidden, targets), textbook(softmax, hidden, targets), strict=True

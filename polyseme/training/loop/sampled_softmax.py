@@ -1,4 +1,4 @@
-"""Negative samples of the sampled softmax: systematic sampling with exact inclusion probabilities.
+"""Sampled softmax: the training loss, and its negative samples by systematic sampling.
 
 Every word has an inclusion probability π: the probability that a draw contains it. It is proportional to the word's
 frequency (to a power) but at most 1, so the most frequent words are in every draw. A draw is systematic: it walks
@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from polyseme.errors import ConfigError
+from polyseme.model.softmax import Softmax
+from polyseme.training.loop.cross_entropy import cross_entropy
 
 WHOLE = 1 << 40  # probability 1 in fixed point: with integers, rounding never draws a word twice or drops one
 
@@ -75,3 +77,19 @@ def _to_fixed_point(probabilities: Tensor, samples: int) -> Tensor:
     room = torch.minimum(units - 1, WHOLE - units)
     units[room.argmax()] += samples * WHOLE - units.sum()
     return units
+
+
+class SampledLoss:
+    """Sampled softmax: scores the target and a sample of words, each weighted by 1/π, its inclusion probability."""
+
+    def __init__(self, softmax: Softmax, sampler: Sampler) -> None:
+        self._softmax, self._sampler = softmax, sampler
+        self.draw(0.5)
+
+    def draw(self, offset: float) -> None:
+        """Draw the sample that all predictions of a step share."""
+        self._words, self._log_probabilities = self._sampler.to(self._softmax.weight.device).draw(offset)
+
+    def __call__(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """An estimate of the cross-entropy: below the exact one on average, and closer to it with more samples."""
+        return cross_entropy(hidden, self._softmax, targets, self._words, self._log_probabilities)
