@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 from language_models import make_language_model, save_language_model
-from models import make_encoder
-from planted import Planted
+from planted_senses import Planted
 from static_models import make_static
+from tiny_models import make_encoder
 
 from polyseme.report.demo import ASKED, COMPARED, UNSEEN, compare, expect, labelled_uses, nearest_in_bundle, relatives
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import opinions
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 from transformer_models import make_transformer
 
 import polyseme

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import claims
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError

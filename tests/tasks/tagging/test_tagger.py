@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import people
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 from transformer_models import make_transformer, save_transformer
 
 import polyseme
