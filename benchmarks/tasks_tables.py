@@ -106,7 +106,7 @@ def liked_layers(results: Results) -> str:
             most = max(most, len(weights))
             gamma = statistics.mean(mix["gamma"] for mix in mixes)
             rows.append([task.title, *(f"{weight:.2f}" for weight in weights), f"{gamma:.2f}"])
-    header = ["the layers that tasks like", *(f"s{number}" for number in range(most)), "γ"]
+    header = ["learned layer weights", *(f"s{number}" for number in range(most)), "γ"]
     return table(header, rows) if rows else ""
 
 
