@@ -88,8 +88,8 @@ def clean(folder: Path) -> None:
 
 def entered_by_request() -> set[str]:
     sys.path.insert(0, str(TESTS))
-    from models import make_encoder
-    from served import running
+    from server_fixture import running
+    from tiny_models import make_encoder
 
     from polyseme.serving.engine.catalogue import Catalogue, ServedModel
 

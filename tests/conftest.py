@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme import cli
 from polyseme.backends.elmo.encoder import ElmoEncoder

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.formats import StoredModel, StoredSoftmax, native
 from polyseme.lm import LanguageModel

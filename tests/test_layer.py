@@ -4,7 +4,7 @@ import io
 import numpy as np
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 from torch import nn
 
 import polyseme

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from language_models import make_language_model
-from models import make_encoder
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.backends.elmo.encoder import ElmoEncoder

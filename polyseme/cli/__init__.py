@@ -84,8 +84,8 @@ for title, commands in GROUPS.items():
             app.command(rich_help_panel=title, no_args_is_help=command not in RUN_WITHOUT_ARGUMENTS)(command)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"polyseme {__version__}")
         raise typer.Exit
 

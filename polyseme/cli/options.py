@@ -28,7 +28,7 @@ ModelArgument = Annotated[str, Argument(metavar="MODEL", help=f"{MODELS}; `engli
 ShippedArgument = Annotated[str | None, Argument(metavar="MODEL", help=f"{MODELS}. [default: english]")]
 ShippedOption = Annotated[str | None, Option("--model", help=f"{MODELS}. [default: english]")]
 LanguageModelOption = Annotated[str | None, Option("--model", help="A model with a softmax. [default: english]")]
-VocabularyOption = Annotated[Path | None, Option(help="Word list of a model that reads words by number.")]
+VocabularyOption = Annotated[Path | None, Option(help="Word list of a model that reads word ids.")]
 DeviceOption = Annotated[str, Option(help="Where to compute: cpu, cuda, cuda:1, ...")]
 LayerOption = Annotated[str, Option(help="all, or the number of one layer.")]
 SeedOption = Annotated[int, Option(min=0, help="Seed of the random number generator.")]
@@ -57,7 +57,7 @@ class ResultOptions:
             check_writable(Path(self.json))
 
     def present(self, payload: object, show: Callable[[], None]) -> None:
-        """Write the result as JSON if asked to, and show it unless the JSON went to standard output."""
+        """Write the result as JSON if --json is given, and show it unless the JSON went to standard output."""
         if self.json:
             write_json(self.json, payload)
         if self.json != "-":

@@ -24,7 +24,7 @@ _COLOURS = (36, 33, 35, 32, 34, 31)  # ANSI codes
 
 
 def check_format(name: str | None, known: Sequence[str]) -> str:
-    """The output format asked for with --format, by default text on a terminal and JSON elsewhere."""
+    """The output format given with --format, by default text on a terminal and JSON elsewhere."""
     if name is None:
         return "text" if sys.stdout.isatty() else "json"
     if name not in known:
@@ -34,7 +34,7 @@ def check_format(name: str | None, known: Sequence[str]) -> str:
 
 
 def format_tags(words: Sequence[str], labels: Sequence[str], has_entities: bool, form: str) -> str:
-    """One tagged sentence in the format asked for; a blank line follows CoNLL columns."""
+    """One tagged sentence in the given format; a blank line follows CoNLL columns."""
     if form == "conll":
         return "".join(f"{word}\t{label}\n" for word, label in zip(words, labels, strict=True))
     if form == "json":

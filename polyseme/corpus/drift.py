@@ -183,7 +183,7 @@ def _count(corpus: Iterable[Sequence[str]]) -> Counter[str]:
 
 
 def _choose_words(counts: Sequence[Counter[str]], settings: DriftSettings) -> list[str]:
-    """The words asked for, or else the most frequent in both corpora after those to skip."""
+    """The given words, or else the most frequent in both corpora after those to skip."""
     least = settings.least
     requested = [word.lower() for word in dict.fromkeys(settings.words)]
     for word in requested:

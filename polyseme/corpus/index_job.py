@@ -70,7 +70,7 @@ class IndexJob:
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Refuse to overwrite anything that exists, unless told to and it is an index."""
+    """Refuse to overwrite anything that exists, unless ``overwrite`` is set and it is an index."""
     check_absent(folder, overwrite)
     if folder.exists() and not (folder / "index.json").is_file():
         raise OutputError(f"{folder} exists and is not an index, so it is not replaced; choose another name")

@@ -12,7 +12,7 @@ ITERATIONS = 25  # of Lloyd's algorithm, at most
 def spherical_kmeans(vectors: np.ndarray, clusters: int, rng: np.random.Generator, restarts: int = 4) -> np.ndarray:
     """Spherical k-means of vectors (N, dim): for each the number of its cluster, the largest cluster first.
 
-    The best of several restarts counts. There may be fewer clusters than asked for, where vectors are too few or too
+    The best of several restarts counts. There may be fewer clusters than requested, where vectors are too few or too
     similar.
     """
     directions = unit(np.asarray(vectors, dtype=np.float32))

@@ -34,7 +34,7 @@ COMPARED = (
     ("play", "The play opened on Broadway.", ("He wrote a play in three acts.", "They play football every weekend.")),
     ("stick", "He walked with a stick.", ("She poked the fire with a stick.", "We should stick to the plan.")),
 )
-ASKED = (
+QUERIES = (
     ("bank", "Reeds grew thickly on the far bank of the stream."),
     ("bank", "The bank increased the interest on our loan."),
     ("play", "The Broadway play ran for years."),
@@ -92,8 +92,8 @@ def compare(embedder: Embedder) -> list[Compared]:
 def nearest_in_bundle(embedder: Embedder, top: int = 1) -> list[Neighbours]:
     """Nearest neighbours of ambiguous words in context, among the bundled sentences, by the top layer."""
     sentences = bundled_sentences()
-    among = {word: embed_uses(embedder, find_uses(sentences, word), "top") for word, _ in ASKED}
-    return [nearest_uses(embedder, _use(word, text), among[word], "top", top) for word, text in ASKED]
+    among = {word: embed_uses(embedder, find_uses(sentences, word), "top") for word, _ in QUERIES}
+    return [nearest_uses(embedder, _use(word, text), among[word], "top", top) for word, text in QUERIES]
 
 
 def relatives(embedder: Embedder, among: Sequence[str], top: int = 4) -> list[Relatives]:

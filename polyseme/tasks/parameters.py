@@ -117,7 +117,7 @@ class Estimator:
 
     @property
     def _estimator_type(self) -> Literal["classifier", "regressor"] | None:
-        """What scikit-learn takes the model for; None for one that labels sequences."""
+        """scikit-learn's estimator type, classifier or regressor; None for a model that labels sequences."""
         return None
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - a class of scikit-learn

@@ -1,6 +1,6 @@
 """CoNLL and CoNLL-U files: labelled text in columns, a word per line, a blank line after each sentence.
 
-Files may be compressed. Two layouts are told apart by the first line that holds a word:
+Files may be compressed. Two layouts are distinguished by the first line that holds a word:
 
 - *CoNLL-U*: ten columns separated by tabs, the first a word's number. Lines that begin with ``#`` are comments; lines
   of a multiword token (``1-2``) and of an empty node (``8.1``) are skipped, since neither is a word of the sentence;

@@ -1,6 +1,6 @@
 """Labelled sentences and sentence pairs from TSV or label-first files, one example per line.
 
-Files may be compressed. Two layouts are told apart by the first line:
+Files may be compressed. Two layouts are distinguished by the first line:
 
 - *columns separated by tabs*. The first line is a header if it has requested names, or names that such files
   usually have (``sentence`` and ``label``; ``sentence_A``, ``sentence_B``, ``entailment_judgment`` and
@@ -66,8 +66,8 @@ class ColumnSpec:
     @property
     def named(self) -> list[str]:
         """Columns that are requested by name."""
-        asked = [*(self.text or ()), *([] if self.label is None else [self.label])]
-        return [str(column) for column in asked if not str(column).isdecimal()]
+        requested = [*(self.text or ()), *([] if self.label is None else [self.label])]
+        return [str(column) for column in requested if not str(column).isdecimal()]
 
 
 class LabelledText(NamedTuple):
@@ -203,8 +203,8 @@ def _refuse_columns(spec: ColumnSpec, place: str) -> None:
     if spec.sentences == 2:
         raise FormatError(f"{place}: has no tabs; expected {_described(spec)}")
     if spec.text or spec.label is not None:
-        asked = ", ".join(str(column) for column in (*(spec.text or ()), spec.label) if column is not None)
-        raise InputError(f"{place}: has no tabs, so there is no column {asked}; such lines begin with their label")
+        requested = ", ".join(str(column) for column in (*(spec.text or ()), spec.label) if column is not None)
+        raise InputError(f"{place}: has no tabs, so there is no column {requested}; such lines begin with their label")
 
 
 def _described(spec: ColumnSpec) -> str:

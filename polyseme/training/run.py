@@ -54,7 +54,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
     Args:
         job: The training job.
         stop: Called after each step; where it returns True, a checkpoint is written and the run ends without
-            `TrainFinished`. Several processes stop at the same step, even if only one of them is told to.
+            `TrainFinished`. Several processes stop at the same step, even if only one of them gets the signal.
     """
     check_job(job)
     processes, device = join_process_group(job.device)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from sensible import SENTENCES
+from sensible_embedder import SENTENCES
 
 TINY = str(Path(__file__).parents[1] / "fixtures" / "tiny")
 QUESTION = ("neighbours", "He sat on the river bank .", "--word", "bank", "--model", TINY)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from small_runs import TABLES, write_text
+from training_fixture import TABLES, write_text
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 from transformer_models import KINDS as TRANSFORMERS
 from transformer_models import make_transformer
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from contract.test_encoders import CLOSE, KINDS, SENTENCES, build
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError

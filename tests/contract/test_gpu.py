@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 from transformer_models import KINDS, make_transformer
 
 import polyseme

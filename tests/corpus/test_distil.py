@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from models import make_encoder
-from sensible import MONEY, RIVER, Sensible
+from sensible_embedder import MONEY, RIVER, Sensible
+from tiny_models import make_encoder
 
 from polyseme.corpus.distil import DistilSettings, distil, make_plan
 from polyseme.corpus.kmeans import spherical_kmeans

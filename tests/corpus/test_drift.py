@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from sensible import Sensible
+from sensible_embedder import Sensible
 
 from polyseme.corpus.drift import DriftSettings, compare_corpora, draw_drift
 from polyseme.errors import ConfigError, InputError

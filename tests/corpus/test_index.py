@@ -5,8 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from models import make_encoder
-from sensible import SENTENCES
+from sensible_embedder import SENTENCES
+from tiny_models import make_encoder
 
 from polyseme.corpus.index import Index
 from polyseme.corpus.index_job import IndexJob

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sensible import SENTENCES, Sensible
+from sensible_embedder import SENTENCES, Sensible
 
 from polyseme.corpus.neighbours import nearest_uses, static_neighbours
 from polyseme.corpus.uses import Use, embed_all, embed_uses, find_uses

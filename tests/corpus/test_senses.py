@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sensible import MONEY, RIVER, SENTENCES, Sensible
+from sensible_embedder import MONEY, RIVER, SENTENCES, Sensible
 
 from polyseme.corpus.senses import ClusterSettings, cluster_uses, collocates, draw_senses
 from polyseme.corpus.uses import Use, Uses, embed_uses, find_uses

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sensible import SENTENCES, Sensible
+from sensible_embedder import SENTENCES, Sensible
 
 from polyseme.corpus.uses import Reservoir, Use, bundled_sentences, embed_all, embed_uses, find_place, find_uses
 from polyseme.embedding.layers import Mix

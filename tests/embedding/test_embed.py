@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.embedding.batching import batches, compute_in_order, numbered_windows, windows
 from polyseme.embedding.interfaces import EmbedSettings

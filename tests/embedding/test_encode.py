@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 from transformer_models import make_transformer
 
 from polyseme.embedding.interfaces import EmbedSettings

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from models import make_encoder
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.backends.elmo.encoder import ElmoEncoder

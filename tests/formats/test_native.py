@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError, FormatError, OutputError

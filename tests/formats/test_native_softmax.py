@@ -7,7 +7,7 @@ import shutil
 import pytest
 import torch
 from language_models import WORDS, make_language_model, save_language_model, store_softmax
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.errors import ConfigError, FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_extras, open_model, open_softmax

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 from language_models import WORDS, make_language_model, save_language_model
-from models import make_encoder
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.backends.elmo.encoder import ElmoEncoder

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import ConfigError

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from planted import Planted, noise
+from planted_senses import Planted, noise
 from report_data import make_data, make_task_results
 
 from polyseme.errors import ConfigError

@@ -5,11 +5,11 @@ import sys
 import numpy as np
 import pytest
 from language_models import make_language_model, save_language_model
-from models import make_encoder
-from planted import Planted
+from planted_senses import Planted
 from static_models import make_static
+from tiny_models import make_encoder
 
-from polyseme.report.demo import ASKED, COMPARED, UNSEEN, compare, expect, labelled_uses, nearest_in_bundle, relatives
+from polyseme.report.demo import COMPARED, QUERIES, UNSEEN, compare, expect, labelled_uses, nearest_in_bundle, relatives
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def language_model(tmp_path):
 def test_every_example_holds_its_word_once():
     for word, sentence, others in COMPARED:
         assert all(f" {text} ".replace(".", " ").split().count(word) == 1 for text in (sentence, *others))
-    assert {word for word, _ in ASKED} <= {word for word, *_ in COMPARED}
+    assert {word for word, _ in QUERIES} <= {word for word, *_ in COMPARED}
     for word, senses in labelled_uses().items():
         assert len(senses) > 1
         assert all(use.word == word for group in senses.values() for use in group)

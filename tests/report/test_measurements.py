@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import Planted
+from planted_senses import Planted
 from report_data import make_data
 
 from polyseme.report.measure.filters import common_letters

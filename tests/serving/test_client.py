@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pytest
-from served import SENTENCES, make_catalogue, running
+from server_fixture import SENTENCES, make_catalogue, running
 
 import polyseme
 from polyseme.corpus.uses import embed_all

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from served import make_catalogue, running
+from server_fixture import make_catalogue, running
 from static_models import WORDS
 
 from polyseme.embedding.layers import choose

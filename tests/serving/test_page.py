@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from served import make_catalogue, running
+from server_fixture import make_catalogue, running
 
 from polyseme.serving.engine.catalogue import Catalogue
 from polyseme.serving.settings import ServeSettings

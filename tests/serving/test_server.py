@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from served import BlockedEncoder, make_catalogue, running, until
+from server_fixture import BlockedEncoder, make_catalogue, running, until
 
 from polyseme.serving.server import JsonLines
 from polyseme.serving.settings import ServeSettings

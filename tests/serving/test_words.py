@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from served import SENTENCES, make_catalogue, running
+from server_fixture import SENTENCES, make_catalogue, running
 
 from polyseme.embedding.binary import unpack
 from polyseme.embedding.layers import Mix, choose

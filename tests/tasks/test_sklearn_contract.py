@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import claims, opinions, people
-from models import make_encoder
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.errors import ConfigError

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_runs import make_shards, make_trainer, settings_of
+from training_fixture import make_shards, make_trainer, settings_of
 
 from polyseme.kernels.char_cnn import char_cnn_on_gpu
 from polyseme.kernels.reference import LstmpWeights, LstmState

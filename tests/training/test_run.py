@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_runs import TABLES, make_job, write_text
+from training_fixture import TABLES, make_job, write_text
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError, OutputError, TrainingError
@@ -82,7 +82,7 @@ sys.path[:0] = [{tests!r}]
 import torch
 torch.set_num_threads(1)
 from pathlib import Path
-from small_runs import make_job
+from training_fixture import make_job
 from polyseme.training.run import train
 from polyseme.training.loop.trainer import StepReport
 job = make_job(Path({folder!r}), {name!r}, changes={changes})

@@ -110,11 +110,13 @@ def analogy(
     if not any(sections.values()):
         raise InputError("there are no analogy questions; give at least one")
     choices = layer_choices(layers, embedder.num_layers)
-    asked = list(dict.fromkeys(word for section in sections.values() for question in section for word in question))
-    pool = list(dict.fromkeys(_default_candidates(embedder, asked) if candidates is None else candidates))
-    vectors = embed_isolated(embedder, asked, choices)
-    among = vectors if pool == asked else embed_isolated(embedder, pool, choices)
-    words = _Words(asked, known_mask(embedder, asked, vectors))
+    question_words = list(
+        dict.fromkeys(word for section in sections.values() for question in section for word in question)
+    )
+    pool = list(dict.fromkeys(_default_candidates(embedder, question_words) if candidates is None else candidates))
+    vectors = embed_isolated(embedder, question_words, choices)
+    among = vectors if pool == question_words else embed_isolated(embedder, pool, choices)
+    words = _Words(question_words, known_mask(embedder, question_words, vectors))
     answers = _Words(pool, known_mask(embedder, pool, among))
     rows = [
         row
@@ -124,9 +126,9 @@ def analogy(
     return AnalogyResult(embedder.name, int(answers.known.sum()), tuple(rows))
 
 
-def _default_candidates(embedder: Embedder, asked: Sequence[str]) -> Sequence[str]:
+def _default_candidates(embedder: Embedder, question_words: Sequence[str]) -> Sequence[str]:
     if not isinstance(embedder, StaticEncoder):
-        return asked
+        return question_words
     return [embedder.table.word(row) for row in range(min(MAX_CANDIDATES, embedder.num_words))]
 
 

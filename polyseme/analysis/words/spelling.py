@@ -157,9 +157,9 @@ def spelling(
     pool = _Pool(among, embed_isolated(embedder, among, [0])[0])
     scores = []
     for kind, items in generated.items():
-        asked = [item.word for item in items]
-        found = embed_isolated(embedder, asked, [0])
-        readable = known_mask(embedder, asked, found)
+        generated = [item.word for item in items]
+        found = embed_isolated(embedder, generated, [0])
+        readable = known_mask(embedder, generated, found)
         for metric in METRICS:
             answers = pool.answer(items, np.where(readable[:, None], found[0], 0), metric, settings.nearest)
             scores.append(_score((kind, metric), answers, int(readable.sum()), settings.nearest))

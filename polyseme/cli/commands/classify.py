@@ -1,4 +1,4 @@
-"""``polyseme classify``: fit a classifier, classify text with it, measure how good it is."""
+"""``polyseme classify``: fit a classifier, classify text with it, evaluate it."""
 
 from __future__ import annotations
 

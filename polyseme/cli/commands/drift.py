@@ -25,7 +25,7 @@ def drift(
     word: Annotated[list[str] | None, Option(help="A word to compare; repeatable. [default: frequent ones]")] = None,
     most: Annotated[int, Option(help="How many words to compare.")] = 500,
     skip: Annotated[int, Option(min=0, help="Leave out this many of the most frequent words.")] = 100,
-    least: Annotated[int, Option(help="Least number of uses in each corpus.")] = 20,
+    least: Annotated[int, Option(help="Minimum number of uses in each corpus.")] = 20,
     uses: Annotated[int, Option(help="Uses of each word to sample from each corpus.")] = 30,
     measure: Annotated[str, Option(help="prototype (distance of means) or pairwise (mean distance).")] = "prototype",
     top: Annotated[int, Option(min=1, help="How many words to show.")] = 10,

@@ -1,4 +1,4 @@
-"""``polyseme pairs``: fit a model of sentence pairs, ask it, measure how good it is."""
+"""``polyseme pairs``: fit a model of sentence pairs, predict with it, evaluate it."""
 
 from __future__ import annotations
 

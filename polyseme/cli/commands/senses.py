@@ -56,7 +56,7 @@ def senses(
 
 
 def _cluster(uses: Uses, layer: LayerChoice, settings: ClusterSettings, among_others: bool) -> Senses:
-    """The clusters of one layer; where it has fewer than asked for and is one of several, those it has."""
+    """The clusters of one layer; as many as it has if fewer than requested and it is one of several."""
     from polyseme.corpus.senses import cluster_uses
     from polyseme.errors import InputError
 

@@ -71,7 +71,7 @@ def _show(result: SpellingResult) -> None:
     ]
     title = f"{result.model}: % of unseen words whose origin is among the {result.nearest} nearest"
     show_table(title, ("unseen words", "metric", "made", "readable", "found", "95 % interval", "nearest of all"), rows)
-    typer.echo(f"searched the {result.among:,} most frequent words; {result.excluded:,} known words were not made")
+    typer.echo(f"searched the {result.among:,} most frequent words; {result.excluded:,} known words were left out")
     if not any(score.readable for score in result.scores):
         typer.echo(f"{result.model} has vectors only for the words of its list, so it finds nothing, by construction")
         return

@@ -42,7 +42,7 @@ def fit(
     dim: Annotated[int, Option(help="Dimensions of a vector.")] = 100,
     window: Annotated[int, Option(help="Words on each side that count as context.")] = 5,
     epochs: Annotated[int, Option(help="Passes over the text.")] = 5,
-    min_count: Annotated[int, Option(help="Least number of uses of a word.")] = 5,
+    min_count: Annotated[int, Option(help="Minimum number of uses of a word.")] = 5,
     skip_gram: Annotated[bool, Option("--skip-gram", help="Slower than CBOW, better for rare words.")] = False,
     negative: Annotated[int, Option(help="Negative samples per word.")] = 5,
     seed: SeedOption = 1,

@@ -1,4 +1,4 @@
-"""``polyseme tag``: fit a tagger, tag text with it, measure how good it is."""
+"""``polyseme tag``: fit a tagger, tag text with it, evaluate it."""
 
 from __future__ import annotations
 

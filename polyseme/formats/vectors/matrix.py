@@ -16,7 +16,7 @@ ROWS = 4096  # rows read at a time
 
 
 def recognise(path: Path, vocabulary: str | Path | None) -> VectorFile:
-    """Describe a ``.npy`` file; its words are where told, or in ``NAME.vocab``, ``NAME.vocab.txt`` or ``vocab.txt``."""
+    """Describe a ``.npy`` file; by default its words are in ``NAME.vocab``, ``NAME.vocab.txt`` or ``vocab.txt``."""
     rows = _open(path)
     if rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size:
         raise FormatError(f"{path}: expected a matrix of floats (words, dim), got {rows.dtype} of shape {rows.shape}")

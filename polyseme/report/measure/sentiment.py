@@ -29,8 +29,8 @@ def measure_sentiment(model: ModelUnderTest, data: EvaluationData, sizes: Sample
     )
     classes, truth = (np.array([label for _, label in part]) for part in (train, test))
     correct = {
-        str(layer): LinearProblem(features, _FIT).fit(classes).predict(asked) == truth
-        for layer, (features, asked) in enumerate(zip(known, unseen, strict=True))
+        str(layer): LinearProblem(features, _FIT).fit(classes).predict(test_features) == truth
+        for layer, (features, test_features) in enumerate(zip(known, unseen, strict=True))
     }
     return {
         "train": len(train),

@@ -53,7 +53,7 @@ class LabelTarget:
         if not kinds:
             raise InputError("the training set is empty: there is nothing with words and a label in it")
         if len(kinds) == 1:
-            raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
+            raise InputError(f"all labels in training are {next(iter(kinds))!r}; give at least two different labels")
         if len(kinds) > MAX_LABELS:
             shown = ", ".join(f"{label:.20}" for label, _ in kinds.most_common(4))
             raise InputError(
@@ -68,7 +68,7 @@ class LabelTarget:
         """Restore the labels from config.json."""
         names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
         if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
-            raise FormatError(f"config.json should say the labels and their shares, not {learned!r:.60}")
+            raise FormatError(f"config.json should list the labels and their frequencies, not {learned!r:.60}")
         return cls(tuple(map(str, names)), tuple(map(float, shares)))
 
     @property
@@ -150,7 +150,7 @@ class NumberTarget:
             raise InputError("the training set is empty: there is nothing with words and a number in it")
         least, most = min(numbers), max(numbers)
         if least == most:
-            raise InputError(f"all numbers in training are {least:g}; there is nothing to tell apart")
+            raise InputError(f"all numbers in training are {least:g}; give at least two different numbers")
         return cls(float(np.mean(numbers)), float(np.std(numbers)), least, most)
 
     @classmethod
@@ -159,7 +159,7 @@ class NumberTarget:
         try:
             return cls(*(float(learned[name]) for name in ("mean", "deviation", "least", "most")))
         except (TypeError, KeyError, ValueError) as error:
-            raise FormatError(f"config.json should say the scale of the numbers, not {learned!r:.60}") from error
+            raise FormatError(f"config.json should hold the scale of the numbers, not {learned!r:.60}") from error
 
     @property
     def blank(self) -> np.ndarray:

@@ -76,7 +76,7 @@ class LabelSet:
         if not kinds:
             raise InputError("the training set is empty: no word in it has a label")
         if len(kinds) == 1:
-            raise InputError(f"all labels in training are {next(iter(kinds))!r}; there is nothing to tell apart")
+            raise InputError(f"all labels in training are {next(iter(kinds))!r}; give at least two different labels")
         scheme = detect(labels)
         if scheme == "plain":
             names = sorted(kinds)

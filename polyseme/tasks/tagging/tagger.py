@@ -259,7 +259,7 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
 
     def _take_learned(self, learned: Any) -> None:  # noqa: ANN401 - whatever a file says
         if not isinstance(learned, dict) or not isinstance(learned.get("labels"), list):
-            raise FormatError(f"a tagger's config.json should say its labels, not {learned!r:.60}")
+            raise FormatError(f"a tagger's config.json should list its labels, not {learned!r:.60}")
         self.labels_ = LabelSet(learned.get("scheme", "plain"), tuple(map(str, learned["labels"])))
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from planted import OneLayer, Planted, noise
+from planted_senses import OneLayer, Planted, noise
 
 from polyseme.analysis.layers.geometry import GeometrySettings, draw_geometry, geometry
 from polyseme.errors import ConfigError, InputError

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from planted import OneLayer, Planted, noise
+from planted_senses import OneLayer, Planted, noise
 
 from polyseme.analysis import layer_vectors
 from polyseme.analysis.layers.probe import JOINED, ProbeSettings, draw_probe, probe

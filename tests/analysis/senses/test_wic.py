@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted import OneLayer, Planted, noise
+from planted_senses import OneLayer, Planted, noise
 
 from polyseme.analysis.senses.wic import WicPair, best_threshold, draw_wic, read_wic, wic
 from polyseme.errors import FormatError, InputError, PolysemeError

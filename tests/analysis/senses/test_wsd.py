@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sensible import Sensible
+from sensible_embedder import Sensible
 
 from polyseme.analysis.senses.sense_tagged import (
     Inventory,

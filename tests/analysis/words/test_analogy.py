@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from models import make_encoder
-from planted import Planted
+from planted_senses import Planted
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.analysis.words import analogy as module

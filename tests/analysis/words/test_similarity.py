@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from models import make_encoder
-from planted import OneLayer, Planted
+from planted_senses import OneLayer, Planted
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.analysis.words.similarity import RatedPair, read_pairs, similarity, spearman

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pytest
-from models import make_encoder
 from static_models import make_table
+from tiny_models import make_encoder
 
 from polyseme.analysis.words.generated_words import (
     RULES,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.backends.elmo.encoder import TorchStrategy, check_precision
 from polyseme.backends.elmo.tensors import TensorStrategy

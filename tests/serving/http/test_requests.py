@@ -6,7 +6,7 @@ import socket
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from served import make_catalogue, running, until
+from server_fixture import make_catalogue, running, until
 
 from polyseme.serving.http.openapi import EXAMPLES
 

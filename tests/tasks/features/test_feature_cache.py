@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from models import make_encoder
+from tiny_models import make_encoder
 
 from polyseme.errors import ConfigError
 from polyseme.tasks.features.feature_cache import CachedFeatures, FeatureCache, UncachedFeatures

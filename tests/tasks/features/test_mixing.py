@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from models import make_encoder
+from tiny_models import make_encoder
 from transformer_models import make_transformer
 
 from polyseme.embedding.layers import STRATEGIES, choose

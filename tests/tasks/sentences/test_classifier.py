@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import opinions
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 from transformer_models import make_transformer
 
 import polyseme
@@ -177,7 +177,7 @@ def test_a_config_that_lost_its_labels_is_refused(fitted, tmp_path):
     for learned in (None, {}, {"names": ["a"], "shares": []}):
         (tmp_path / "c" / "config.json").write_text(json.dumps({**config, "learned": learned}))
         write_manifest(tmp_path / "c")
-        with pytest.raises(FormatError, match="should say the labels and their shares"):
+        with pytest.raises(FormatError, match="should list the labels and their frequencies"):
             polyseme.Classifier.load(tmp_path / "c", make_encoder())
 
 
@@ -215,7 +215,7 @@ def test_two_sentences_are_enough_and_empty_ones_are_passed_over():
 @pytest.mark.parametrize(
     ("sentences", "labels", "message"),
     [
-        ([["a"]], ["X"], "all labels in training are 'X'; there is nothing to tell apart"),
+        ([["a"]], ["X"], "all labels in training are 'X'; give at least two different labels"),
         ([["a"], ["b"]], ["X", "X"], "all labels in training are 'X'"),
         ([["a"]], ["X", "Y"], "1 examples, but 2 answers"),
         ([["a"], ["b"]], "XY", "not a bare string"),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from labelled_data import claims
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 
 import polyseme
 from polyseme.errors import ConfigError, FormatError, InputError
@@ -119,7 +119,7 @@ def test_what_is_saved_is_loaded_and_predicts_the_same(fitted, tmp_path, answer)
     for learned in (None, {}, {"mean": "x"}):
         (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "learned": learned}))
         write_manifest(tmp_path / "m")
-        with pytest.raises(FormatError, match=r"config\.json should say the"):
+        with pytest.raises(FormatError, match=r"config\.json should (list|hold) the"):
             polyseme.Pairs.load(tmp_path / "m", make_encoder())
 
 
@@ -187,7 +187,7 @@ def test_training_sets_that_make_no_sense_are_refused(pairs, answers, message):
         ([1.0, "ENTAILMENT"], "example 1 should have a number, not 'ENTAILMENT'"),
         ([None, 1.0], "example 0 should have a number, not None"),
         ([math.inf, 1.0], "example 0 should have a number, not inf"),
-        ([2.0, 2.0], "all numbers in training are 2; there is nothing to tell apart"),
+        ([2.0, 2.0], "all numbers in training are 2; give at least two different numbers"),
     ],
 )
 def test_numbers_that_are_none_are_refused(answers, message):

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from small_runs import make_shards, make_trainer, settings_of
 from torch import multiprocessing
+from training_fixture import make_shards, make_trainer, settings_of
 
 from polyseme.errors import ConfigError, FormatError, TrainingError
 from polyseme.training.loop.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from small_runs import make_shards
+from training_fixture import make_shards
 
 from polyseme.text.word_encoder import ByteCharacters, WordEncoder
 from polyseme.training.loop.distributed import ProcessGroup

@@ -7,8 +7,8 @@ import threading
 from contextlib import contextmanager
 
 from language_models import make_language_model
-from models import make_encoder
 from static_models import make_static
+from tiny_models import make_encoder
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.corpus.uses import bundled_sentences
