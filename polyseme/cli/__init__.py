@@ -69,7 +69,7 @@ class GroupedHelp(TyperGroup):
 
 app = typer.Typer(
     name="polyseme",
-    help="Contextual word vectors: ELMo, whole and alive.",
+    help="Contextual word vectors for Python: ELMo, transformers and static vectors behind one interface.",
     cls=GroupedHelp,
     no_args_is_help=True,
     add_completion=False,

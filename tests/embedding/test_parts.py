@@ -184,7 +184,7 @@ def test_a_part_that_cannot_be_opened_is_not_deleted(folder, monkeypatch):
 
 def test_records_of_another_kind_are_refused(folder):
     parts = Parts.resume(folder, SETTINGS)
-    with pytest.raises(InputError, match=r"float32 of shape \(3, words, 8\), got float16"):
+    with pytest.raises(InputError, match=r"float32 \(3, words, 8\), got float16"):
         parts.append([sentence(3, "float16")])
 
 

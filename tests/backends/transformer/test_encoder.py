@@ -405,7 +405,7 @@ def test_what_only_elmo_can_is_refused_on_the_command_line(call, folder, tmp_pat
     assert "only an ELMo model embeds whole documents" in err
     status, _, err = call("convert", folder, tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
-    assert "is a transformer; only ELMo models are converted" in err
+    assert "is a transformer; only ELMo models can be converted" in err
     assert [path.name for path in tmp_path.iterdir()] == ["t.txt"]
 
 
