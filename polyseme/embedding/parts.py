@@ -51,7 +51,7 @@ class Parts:
 
     @classmethod
     def create(cls, folder: Path, fingerprint: Fingerprint) -> Parts:
-        """Begin anew, in a folder that does not hold the work of another run."""
+        """Start a run in a folder that does not hold the work of another run."""
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:
@@ -190,7 +190,7 @@ def _check_fingerprint(folder: Path, new: Fingerprint) -> None:
     try:
         old = dict(json.loads((folder / "fingerprint.json").read_bytes()))
     except (OSError, ValueError, TypeError) as error:
-        raise OutputError(f"{folder}/fingerprint.json cannot be read: remove the folder and begin anew") from error
+        raise OutputError(f"{folder}/fingerprint.json cannot be read: remove the folder and start over") from error
     differing = [
         f"{key} was {old.get(key)!r} and is now {new.get(key)!r}"
         for key in sorted(old.keys() | new.keys())
@@ -199,5 +199,5 @@ def _check_fingerprint(folder: Path, new: Fingerprint) -> None:
     if differing:
         raise OutputError(
             f"{folder} was begun with other settings: {'; '.join(differing)}. "
-            "Resume with the old ones, or remove the folder and begin anew"
+            "Resume with the old ones, or remove the folder and start over"
         )

@@ -269,7 +269,7 @@ class PackedLstmp:
             self.projection = PackedMatrix(weights.projection, int8=int8)
 
     def initial_state(self, rows: int) -> PackedState:
-        """The zero state, for so many sentences."""
+        """The zero state for a number of sentences."""
         return PackedState(np.zeros((rows, self.dim), np.float32), np.zeros((rows, self.padded), np.float32))
 
     def __call__(

@@ -131,7 +131,7 @@ class LanguageModel:
 
     @property
     def window(self) -> int:
-        """Window size in words: how far to read ahead, so that sentences of like length are batched."""
+        """Window size in words: how far to read ahead, so that sentences of similar length are batched."""
         return GPU_WINDOW if next(self.bilm.parameters()).is_cuda else WINDOW
 
     def scorer(self, distinct: Sequence[str]) -> BiLMScorer:

@@ -152,7 +152,7 @@ class PackedSteps(NamedTuple):
 
 
 def _batches(sequences: Sequence[np.ndarray], width: int, budget: int) -> Iterator[list[PackedSteps]]:
-    """Batch sequences of like length, at most ``width`` of them, in chunks of about ``budget`` words.
+    """Batch sequences of similar length, at most ``width`` of them, in chunks of about ``budget`` words.
 
     Yields the chunks of one batch after the other; in each, the longest sequence comes first, and the ones that have
     ended are dropped from the end.

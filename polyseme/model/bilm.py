@@ -136,7 +136,7 @@ class BiLM(nn.Module):
         return torch.cat(halves * (len(self.lstms) // len(halves)), dim=1)
 
     def initial_state(self, rows: int) -> BiLMState:
-        """The zero state, for so many sentences."""
+        """The zero state for a number of sentences."""
         lstm, like = self.config.lstm, next(self.parameters())
         shape = (lstm.num_layers, len(self.lstms), rows)
         return BiLMState(like.new_zeros(*shape, lstm.dim), like.new_zeros(*shape, lstm.cells))
@@ -189,7 +189,7 @@ def read_direction(
 
 
 def direction_state(bilm: BiLM, rows: int) -> LstmState:
-    """The zero state of one direction, for so many sentences."""
+    """The zero state of one direction for a number of sentences."""
     lstm, like = bilm.config.lstm, next(bilm.parameters())
     return LstmState(like.new_zeros(lstm.num_layers, rows, lstm.dim), like.new_zeros(lstm.num_layers, rows, lstm.cells))
 

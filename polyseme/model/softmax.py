@@ -107,7 +107,7 @@ def build_softmax(config: SoftmaxConfig) -> Head:
 
 
 def _in_pieces(work: Callable[[Tensor, Tensor], Tensor], hidden: Tensor, targets: Tensor, words: int) -> Tensor:
-    """Work through rows a few at a time; where a gradient is wanted, scores are made anew rather than kept."""
+    """Work through rows in blocks; with gradients, scores are recomputed (checkpointing) rather than kept."""
     rows = max(1, (GPU_PIECE if hidden.is_cuda else PIECE) // words)
     if len(hidden) <= rows:
         return work(hidden, targets)

@@ -97,7 +97,7 @@ class ElmoEncoder(Encoder):
         return layers, batch.mask
 
     def strategy(self) -> ElmoStrategy:
-        """The embedding strategy for the current device, precision and weights, made anew when these change."""
+        """The embedding strategy for the current device, precision and weights, rebuilt when these change."""
         source = self._source()
         if self._prepared_from != source:
             self._prepared = _choose_strategy(self.bilm, self.words, self.settings)

@@ -33,7 +33,7 @@ USUAL_LENGTH = 512  # pieces at a time, for a model that sets no limit
 class PieceBatch:
     """A batch of sentences as rows of piece ids, and which pieces make which word."""
 
-    rows: tuple[Tensor, ...]  # (rows, pieces) numbers of pieces; rows of like length share a tensor
+    rows: tuple[Tensor, ...]  # (rows, pieces) numbers of pieces; rows of similar length share a tensor
     masks: tuple[Tensor, ...]  # the same shapes: 1 where there is a piece
     pieces: Tensor  # (N,) places of the words' pieces in all rows laid end to end, word by word
     offsets: Tensor  # (B * T,) where each word's begin among them
@@ -86,7 +86,7 @@ class TransformerEncoder(Encoder):
         self.num_layers, self.dim = self._measure()
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> PieceBatch:
-        """Cut words into pieces and sentences into rows; rows of like length are padded together."""
+        """Cut words into pieces and sentences into rows; rows of similar length are padded together."""
         cut = [self.pieces.rows(words) for words in check_sentences(sentences)]
         ids = [row for rows in cut for row in rows.ids]
         starts = np.zeros(len(ids), dtype=np.int64)
