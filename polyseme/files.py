@@ -205,7 +205,9 @@ def check_folder_name(path: Path) -> None:
 def check_absent(path: Path, overwrite: bool) -> None:
     """Refuse to overwrite an existing file or folder, unless ``overwrite`` is set."""
     if path.exists() and not overwrite and not is_special(path):
-        raise OutputError(f"{path} exists already; choose another name, or add --overwrite")
+        raise OutputError(
+            f"{path} exists already; choose another name, or overwrite it (--overwrite; in Python overwrite=True)"
+        )
 
 
 def check_restart(resume: bool, overwrite: bool) -> None:

@@ -30,7 +30,7 @@ WINDOW_WORDS = 250_000
 def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
     """Check that sentences are lists of words; each is checked as it is read."""
     if isinstance(sentences, str):
-        raise InputError(_bare_string("there came", sentences))
+        raise InputError(_bare_string("got", sentences))
     if not isinstance(sentences, Iterable):
         raise InputError(f"sentences should be lists of words, not {type(sentences).__name__}")
     return (_check_sentence(words, number) for number, words in enumerate(sentences))

@@ -23,7 +23,7 @@ from polyseme.embedding.batching import (
 )
 from polyseme.embedding.interfaces import Batch, EmbeddedSentence, EmbedSettings, EmbedStrategy
 from polyseme.embedding.layers import LayerChoice
-from polyseme.embedding.similarity import cosine_matrix, is_vectors
+from polyseme.embedding.similarity import as_vectors, cosine_matrix
 from polyseme.embedding.texts import Texts, encode_texts
 from polyseme.errors import ConfigError, InputError
 from polyseme.text.tokenizer import TokenizedSentence, tokenize
@@ -78,7 +78,11 @@ class Encoder(nn.Module, ABC):
 
     def similarity(self, first: Texts | np.ndarray, second: Texts | np.ndarray) -> np.ndarray:
         """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned."""
-        return cosine_matrix(*(each if is_vectors(each) else self.encode(each) for each in (first, second)))
+        return cosine_matrix(*(self._as_vectors(each) for each in (first, second)))
+
+    def _as_vectors(self, given: Texts | np.ndarray) -> np.ndarray:
+        vectors = as_vectors(given)
+        return np.atleast_2d(self.encode(given)) if vectors is None else vectors
 
     def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Split raw text into sentences and words and embed them; each word's place in the text is kept."""

@@ -70,7 +70,7 @@ def choose(vectors: np.ndarray, choice: LayerChoice) -> np.ndarray:
         return vectors[-1]
     if choice == "average":
         return _average(vectors)
-    if choice in STRATEGIES:
+    if isinstance(choice, str) and choice in STRATEGIES:
         taken = vectors[layers_of(choice, layers)]
         return np.concatenate(taken, axis=-1) if choice == "concat-last-four" else _average(taken)
     raise ConfigError(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeGuard
 
 import numpy as np
+
+from polyseme.errors import InputError
 
 QUERIES = 256  # compared with a block at a time
 
@@ -38,14 +39,24 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
 
 
-def is_vectors(candidate: object) -> TypeGuard[np.ndarray]:
-    """Whether this is an array of numbers, and not texts that are yet to be embedded."""
-    return isinstance(candidate, np.ndarray) and candidate.dtype.kind == "f"
+def as_vectors(candidate: object) -> np.ndarray | None:
+    """Vectors (n, dim) from an array, a tensor or lists of numbers; None for texts, which are yet to be embedded."""
+    if not isinstance(candidate, Sequence | np.ndarray) and not hasattr(candidate, "numpy"):
+        return None
+    try:
+        array = np.asarray(candidate)
+    except (TypeError, ValueError):  # lists of words of unequal length
+        return None
+    return np.atleast_2d(array.astype(np.float32)) if array.dtype.kind in "fiu" and array.size else None
 
 
 def cosine_matrix(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Cosine similarity (n, m) of every vector of one array (n, dim) with every vector of another (m, dim)."""
-    return unit(np.atleast_2d(first)) @ unit(np.atleast_2d(second)).T
+    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
+        raise InputError(f"expected vectors (n, dim) and (m, dim) of one dimension; got {first.shape}, {second.shape}")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise InputError("the vectors hold NaN or infinity, which have no cosine; check where they come from")
+    return unit(first) @ unit(second).T
 
 
 def _search(

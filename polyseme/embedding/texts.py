@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -38,14 +38,20 @@ def split_text(text: Text, number: int) -> list[list[str]]:
     """The sentences of a text: a string is tokenised, a list of words is one sentence."""
     if isinstance(text, str):
         return list(tokenize_words(text))
-    if isinstance(text, Iterable) and all(isinstance(word, str) for word in text):
-        return [list(text)]
-    raise InputError(f"text {number} should be a string or a list of words, not {type(text).__name__}: {text!r:.60}")
+    if isinstance(text, Mapping | bytes) or not isinstance(text, Iterable):
+        found = f"{type(text).__name__}: {text!r:.60}"
+        raise InputError(f"text {number} should be a string or a list of words, not {found}; leave it out, or use ''")
+    words = list(text)
+    wrong = next((place for place, word in enumerate(words) if not isinstance(word, str)), None)
+    if wrong is not None:
+        found = f"{type(words[wrong]).__name__}: {words[wrong]!r:.60}"
+        raise InputError(f"text {number}, word {wrong} should be a string, not {found}")
+    return [words]
 
 
 def _embed_texts(embedder: Embedder, texts: Iterable[Text]) -> Iterator[np.ndarray]:
     """Vectors (layers, words, dim) of all words of each text; its sentences are embedded one by one."""
-    if not isinstance(texts, Iterable):
+    if isinstance(texts, Mapping | bytes) or getattr(texts, "ndim", 1) == 0 or not isinstance(texts, Iterable):
         raise InputError(f"texts should be strings or lists of words, not {type(texts).__name__}: {texts!r:.60}")
     counts: deque[int] = deque()
 

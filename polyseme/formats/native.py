@@ -119,7 +119,7 @@ def without_softmax(path: Path) -> str:
     """Error message for a model without a softmax head."""
     return (
         f"{path} has no softmax: it gives vectors but predicts no words. Published ELMo files have none; "
-        "models trained by `polyseme train` do"
+        "models trained by `polyseme train` do, and LanguageModel.save keeps it"
     )
 
 

@@ -19,7 +19,7 @@ VECTORS = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
 @pytest.mark.parametrize(
     ("sentences", "message"),
     [
-        ("He sat", "there came a bare string, 'He sat', where a list of words belongs"),
+        ("He sat", "got a bare string, 'He sat', where a list of words belongs"),
         (["He sat"], "sentence 0 is a bare string, 'He sat'"),
         ([["He"], ["sat", 3]], "sentence 1, word 1 should be a string, not int: 3"),
         ([["He"], [["sat"]]], "sentence 1, word 0 should be a string, not list"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from static_models import make_static
@@ -88,7 +89,11 @@ def test_arrays_and_generators_of_strings_are_texts():
         (["fine", None], "text 1 should be a string or a list of words, not NoneType"),
         ([3.5], "text 0 should be a string"),
         ([float("nan")], "text 0 should be a string"),
-        ([["a", 3]], "text 0 should be a string or a list of words"),
+        ([["a", 3]], "text 0, word 1 should be a string, not int"),
+        ([{"text": "a"}], "text 0 should be a string or a list of words, not dict"),
+        ({"a": 1}, "texts should be strings"),
+        (b"abc", "texts should be strings"),
+        (np.array("one"), "texts should be strings"),
         (7, "texts should be strings"),
         (None, "texts should be strings"),
     ],
@@ -98,7 +103,36 @@ def test_what_is_no_text_is_refused_by_its_number(texts, message):
         make_encoder().encode(texts)
 
 
-@pytest.mark.parametrize("wrong", [{"pool": "median"}, {"layers": "all"}, {"layers": "topp"}, {"layers": 9}])
+def test_digits_are_texts_and_no_vectors():
+    encoder = make_encoder()
+    assert encoder.similarity(["1", "2"], [["3"]]).shape == (2, 1)
+
+
+def test_vectors_may_be_lists_or_tensors():
+    encoder = make_encoder()
+    vectors = encoder.encode(["the bank", "He sat."])
+    expected = encoder.similarity(vectors, vectors)
+    for same in (vectors.tolist(), list(vectors), torch.from_numpy(vectors), vectors.astype(np.float64)):
+        np.testing.assert_allclose(encoder.similarity(same, vectors), expected, atol=1e-6)
+    assert encoder.similarity(vectors[0], vectors).shape == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones((2, 7), np.float32), "of one dimension"),
+        (np.ones((1, 2, 12), np.float32), "of one dimension"),
+        (np.full((1, 12), np.nan, np.float32), "NaN or infinity"),
+    ],
+)
+def test_vectors_without_a_cosine_are_refused(vectors, message):
+    with pytest.raises(InputError, match=message):
+        make_encoder().similarity(vectors, ["a"])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pool": "median"}, {"layers": [0, 1]}, {"layers": "all"}, {"layers": "topp"}, {"layers": 9}]
+)
 def test_a_wrong_choice_is_refused(wrong):
     with pytest.raises(ConfigError):
         make_encoder().encode(["a"], **wrong)
