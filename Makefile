@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test check format bench browser clean
+.PHONY: demo test check format fuzz bench browser clean
 
 demo: $(STAMP)  ## the model that ships on the classic examples, and a picture of senses
 	@$(BIN)/polyseme demo --plot demo.png
@@ -20,6 +20,9 @@ check: $(STAMP)  ## style, types, architecture
 format: $(STAMP)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+fuzz: $(STAMP)  ## every parser against hostile input, for an hour or so; FUZZ_EXAMPLES=200000 tries more, FUZZ="-k conll" less
+	@HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --timeout 0 tests/fuzz $(FUZZ)
 
 bench: $(STAMP)  ## speed on this CPU, beside what else is there; options in BENCH, see benchmarks/speed.py
 	@$(BIN)/python benchmarks/speed.py $(BENCH)
