@@ -11,6 +11,7 @@
 Open a model: `load` (also called `from_pretrained`), `LanguageModel`, `Client` for a server.
 In your own network: `ElmoLayer`, `ScalarMix`. Models on top of any encoder: `Tagger`, `Classifier`, `Pairs`.
 Vectors as arrays: `choose` and `Mix` for layers, `pool` for sentences, `read_vectors` for files. Text: `tokenize`.
+Long work is silent; inside `with show_progress():` it says how far it is.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
     from polyseme.loading import from_pretrained, load
     from polyseme.model.scalar_mix import ScalarMix
+    from polyseme.progress import show_progress
     from polyseme.tasks.sentences.classifier import Classifier
     from polyseme.tasks.sentences.pairs import Pairs
     from polyseme.tasks.tagging.tagger import Tagger
@@ -48,6 +50,7 @@ __all__ = [
     "load",
     "pool",
     "read_vectors",
+    "show_progress",
     "tokenize",
 ]
 __version__ = "0.1.0"
@@ -68,6 +71,7 @@ _HOMES = {
     "load": "polyseme.loading",
     "pool": "polyseme.embedding.layers",
     "read_vectors": "polyseme.embedding.writers",
+    "show_progress": "polyseme.progress",
     "tokenize": "polyseme.text.tokenizer",
 }
 
