@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,3 +176,13 @@ def test_the_number_of_bundled_sentences_is_told_as_it_is():
         for number in re.findall(r"some (\d+)\s+sentences\s+that\s+(?:come|ship)", page.read_text("utf-8"))
     }
     assert told == {round(len(bundled_sentences()), -2)}
+
+
+def test_the_table_in_the_readme_is_that_of_the_stored_results(monkeypatch):
+    """After a new measurement or model, `python benchmarks/comparison.py --readme` writes it."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import comparison
+
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert comparison.insert(readme) == readme
+    sys.modules.pop("comparison")
