@@ -13,6 +13,7 @@ from typer import Option
 from polyseme.cli.commands.static import OutputOption, TextArgument, check_output, rereadable
 from polyseme.cli.options import DeviceOption, ModelArgument, OverwriteOption, RawOption, SeedOption
 from polyseme.cli.output import Progress, file_size, open_embedder
+from polyseme.files import atomic_write, locked_output
 
 if TYPE_CHECKING:
     from polyseme.corpus.distil import Distilled, DistilPlan, DistilSettings
@@ -47,15 +48,16 @@ def distil(
     settings = DistilSettings(
         parse_choice(layer), min_count, max_words, lower, uses, senses, memory=int(min(memory, 1e9) * 1e9), seed=seed
     )
-    check_output(output, overwrite)
-    if senses > 1:
-        check_output(contexts_file(output), overwrite)
-    embedder = open_embedder(model, device)
-    with rereadable(inputs, raw) as text:
-        plan = make_plan(embedder, text, settings)
-        _show_plan(plan)
-        result = _distil(embedder, text, plan, settings)
-    _write(output, result)
+    with locked_output(output):
+        check_output(output, overwrite)
+        if senses > 1:
+            check_output(contexts_file(output), overwrite)
+        embedder = open_embedder(model, device)
+        with rereadable(inputs, raw) as text:
+            plan = make_plan(embedder, text, settings)
+            _show_plan(plan)
+            result = _distil(embedder, text, plan, settings)
+        _write(output, result)
     typer.echo(f"{output} written: {len(result.words):,} vectors of {plan.dim:,} dimensions")
 
 
@@ -84,7 +86,6 @@ def _distil(embedder: Embedder, text: Iterable[list[str]], plan: DistilPlan, set
 
 
 def _write(output: Path, result: Distilled) -> None:
-    from polyseme.files import atomic_write
     from polyseme.formats.vectors.text import write
 
     write(output, result.words, result.vectors, result.vectors.shape[1])

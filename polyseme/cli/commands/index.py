@@ -19,7 +19,7 @@ from polyseme.cli.options import (
     ShippedOption,
 )
 from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
-from polyseme.files import check_restart
+from polyseme.files import check_restart, locked_output
 
 if TYPE_CHECKING:
     from polyseme.corpus.index_job import IndexJob
@@ -46,8 +46,9 @@ def index(
 
     check_restart(resume, overwrite)
     choice, text = parse_choice(layer), TextFiles(inputs, raw, limit)
-    job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
-    _run(job, iter(text))
+    with locked_output(output):
+        job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
+        _run(job, iter(text))
     total = sum(file.stat().st_size for file in output.iterdir())
     typer.echo(f"{output} written ({file_size(total)})")
 
