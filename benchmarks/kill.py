@@ -111,12 +111,17 @@ def wait(children, seconds=LIMIT):
 
 
 def finish(command, folder, ranks=1, options=()):
-    """Run a command to its end; gives the bytes of its output, and refuses leftovers in the folder."""
+    """Run a command to its end, anew where there is nothing to resume; gives the bytes of its output."""
     statuses = wait(start([*command.arguments, *options], folder, ranks=ranks))
     if any(statuses) and options == command.resume and NOTHING.search(log(folder)):
         return finish(command, folder, ranks, command.replace if (folder / command.output).exists() else ())
     if any(statuses):
         raise SystemExit(f"{command.arguments}: status {statuses}: {log(folder)[-3000:]}")
+    return finished(command, folder)
+
+
+def finished(command, folder):
+    """The bytes of a finished output; refuses leftovers in the folder."""
     left = [str(path) for pattern in LEFTOVERS for path in folder.rglob(pattern)]
     if left:
         raise SystemExit(f"{command.arguments}: left behind: {left}")
@@ -168,7 +173,10 @@ def kill_command(name, kills, ranks, generator):
                 if not is_whole(name, folder / command.output, expected, replacing):
                     raise SystemExit(f"{name}: half an output: {sorted(folder.rglob('*'))}")
                 options = command.resume or (command.replace if (folder / command.output).exists() else ())
-            counts["same bytes"] += finish(command, folder, ranks, options) == expected
+            done = not any(statuses)
+            counts["same bytes"] += expected == (
+                finished(command, folder) if done else finish(command, folder, ranks, options)
+            )
             shutil.rmtree(folder)
     return counts
 

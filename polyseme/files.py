@@ -169,9 +169,9 @@ def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
 def recover_folder(path: Path) -> None:
     """Restore or remove the old version of a folder, left by a run that was killed while replacing it."""
     old = _old_version(path)
-    if old.exists() and not path.exists():
+    if old.is_dir() and not path.exists():
         old.rename(path)
-    elif old.exists():
+    elif old.is_dir():
         _remove(old)
 
 
@@ -260,7 +260,7 @@ def _swap(one: Path, other: Path) -> bool:
 
 
 def _old_version(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
+    return path.parent / f".{path.name}.old"
 
 
 def _remove(path: Path) -> None:
