@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +25,9 @@ def serve(
     cors: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="Site that may send requests, like https://example.org.")
     ] = None,
+    allow_host: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Name by which clients reach it, like example.org; repeatable.")
+    ] = None,
     limit: Annotated[
         list[str] | None, Option(metavar="NAME=NUMBER", help="Change a limit, like words=8192; repeatable.")
     ] = None,
@@ -39,17 +43,24 @@ def serve(
         require(module, "serve")
     from polyseme.serving.settings import ServeSettings, parse_limits
 
-    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()))
+    hosts = tuple(name.lower() for name in allow_host or ())
+    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()), hosts)
     if host not in LOOPBACK and settings.key is None:
         typer.echo(f"warning: {host} is open to other machines, and no key is required; see --key-file", err=True)
     from polyseme.serving.app import create_app
     from polyseme.serving.engine.catalogue import open_catalogue
     from polyseme.serving.server import Server, log_to_stderr
 
-    with working("opening models"):
+    with ExitStack() as progress:
+
+        def announce(address: str) -> None:
+            progress.close()
+            typer.echo(address)
+
+        progress.enter_context(working("opening models and embedding the example sentences"))
         catalogue = open_catalogue(model or [None], tagger, device, precision)
-    log_to_stderr(log)
-    Server(create_app(catalogue, settings), host, port).serve_until_stopped(typer.echo)
+        log_to_stderr(log)
+        Server(create_app(catalogue, settings), host, port).serve_until_stopped(announce)
 
 
 def _key(path: Path | None) -> str | None:
