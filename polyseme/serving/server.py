@@ -9,6 +9,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import monotonic
 from types import FrameType
@@ -53,9 +54,18 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._on_ready: Callable[[], object] = lambda: None
+        self._preparing: AbstractContextManager[object] = nullcontext()
 
-    def serve_until_stopped(self, announce: Callable[[str], object]) -> None:
-        """Open the socket, announce its address when the server is ready, and serve until a signal comes."""
+    def serve_until_stopped(
+        self, announce: Callable[[str], object], preparing: AbstractContextManager[object] | None = None
+    ) -> None:
+        """Open the socket, announce its address when the server is ready, and serve until a signal comes.
+
+        Args:
+            announce: Called with the address.
+            preparing: Entered until the server is ready, to show that it works.
+        """
+        self._preparing = preparing or nullcontext()
         listener = self._listen()
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -72,8 +82,9 @@ class Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         """Wait for the preparations, then for a signal."""
-        while not (self.service.ready or self.should_exit):
-            await asyncio.sleep(0.05)
+        with self._preparing:
+            while not (self.service.ready or self.should_exit):
+                await asyncio.sleep(0.05)
         if not self.should_exit:
             self._on_ready()
         await super().main_loop()

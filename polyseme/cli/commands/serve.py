@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -51,16 +50,11 @@ def serve(
     from polyseme.serving.engine.catalogue import open_catalogue
     from polyseme.serving.server import Server, log_to_stderr
 
-    with ExitStack() as progress:
-
-        def announce(address: str) -> None:
-            progress.close()
-            typer.echo(address)
-
-        progress.enter_context(working("opening models and embedding the example sentences"))
+    with working("opening models"):
         catalogue = open_catalogue(model or [None], tagger, device, precision)
-        log_to_stderr(log)
-        Server(create_app(catalogue, settings), host, port).serve_until_stopped(announce)
+    log_to_stderr(log)
+    server = Server(create_app(catalogue, settings), host, port)
+    server.serve_until_stopped(typer.echo, working("embedding the example sentences"))
 
 
 def _key(path: Path | None) -> str | None:
