@@ -12,7 +12,7 @@ Open a model: `load` (also called `from_pretrained`), `LanguageModel`, `Client` 
 In your own network: `ElmoLayer`, `ScalarMix`. Models on top of any encoder: `Tagger`, `Classifier`, `Pairs`; their
 settings are in `polyseme.tasks`. Vectors as arrays: `choose` and `Mix` for layers, `pool` for sentences; as files:
 `read_vectors`, and `write_vectors` of `Record`s. Text: `tokenize`. What `load` opens is an `Encoder` with
-`EmbedSettings`; an ELMo model is an `ElmoEncoder`.
+`EmbedSettings`; an ELMo model is an `ElmoEncoder`. Inside `with show_progress():` long work says how far it is.
 """
 
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
     from polyseme.loading import from_pretrained, load
     from polyseme.model.scalar_mix import ScalarMix
+    from polyseme.progress import show_progress
     from polyseme.tasks.sentences.classifier import Classifier
     from polyseme.tasks.sentences.pairs import Pairs
     from polyseme.tasks.tagging.tagger import Tagger
@@ -57,6 +58,7 @@ __all__ = [
     "load",
     "pool",
     "read_vectors",
+    "show_progress",
     "tokenize",
     "write_vectors",
 ]
@@ -85,6 +87,7 @@ __getattr__, __dir__ = lazy_names(
         "load": "polyseme.loading",
         "pool": "polyseme.embedding.layers",
         "read_vectors": "polyseme.embedding.writers",
+        "show_progress": "polyseme.progress",
         "tokenize": "polyseme.text.tokenizer",
         "write_vectors": "polyseme.embedding.writers",
     },
