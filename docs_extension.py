@@ -60,7 +60,7 @@ def _describe(command: Any, parent: Any) -> Iterator[str]:  # noqa: ANN401 - cla
     yield f"### {context.command_path}\n"
     yield f"{html.escape(command.help, quote=False)}\n"
     if not subcommands:
-        usage = " ".join(piece.strip("{}") for piece in command.collect_usage_pieces(context))
+        usage = re.sub("[{}]", "", " ".join(command.collect_usage_pieces(context)))
         yield f"```text\n{context.command_path} {usage}\n```\n"
         records = (parameter.get_help_record(context) for parameter in command.params)
         yield from (_parameter(*record) for record in records if record)

@@ -50,10 +50,11 @@ def inline_code(page: Path) -> list[str]:
 
 
 def command_lines(page: Path) -> Iterator[str]:
-    """Lines after a prompt, continued ones joined, and inline code that starts with the program's name."""
+    """Lines after a prompt or of a script, continued ones joined, and inline code that begins with a program."""
     for block in blocks(page, "console"):
         lines = block.replace("\\\n", " ").splitlines()
         yield from (line.removeprefix("$ ") for line in lines if line.startswith("$ "))
+    yield from (line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines())
     yield from (code for code in inline_code(page) if code.startswith(("polyseme ", "python ", "make ")))
 
 
@@ -133,7 +134,7 @@ def test_links_lead_somewhere_and_a_picture_stands_once_on_a_page(page):
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
         assert file.exists(), f"{page.name} links to {target}, which is not there"
-        if anchor and file.suffix == ".md":
+        if anchor and file.suffix == ".md" and file.parent.name != "reference":  # generated: test_documentation.py
             assert anchor in anchors(file), f"{page.name} links to {target}, but there is no such heading"
 
 
