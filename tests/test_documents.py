@@ -178,11 +178,12 @@ def test_the_number_of_bundled_sentences_is_told_as_it_is():
     assert told == {round(len(bundled_sentences()), -2)}
 
 
-def test_the_table_in_the_readme_is_that_of_the_stored_results(monkeypatch):
-    """After a new measurement or model, `python benchmarks/comparison.py --readme` writes it."""
+@pytest.mark.parametrize("name", ["README.md", "docs/performance.md"])
+def test_tables_beside_minilm_are_those_of_the_stored_results(name, monkeypatch):
+    """After a new measurement or model, `python benchmarks/comparison.py --write` writes them."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     import comparison
 
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert comparison.insert(readme) == readme
+    page, (place, make) = (ROOT / name).read_text("utf-8"), comparison.PAGES[name]
+    assert comparison.insert(page, place, make()) == page
     sys.modules.pop("comparison")
