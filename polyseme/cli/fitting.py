@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polyseme.cli.options import FitOptions, PlotOptions
-from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
+from polyseme.cli.output import decimals, file_size, percent, show_table
+from polyseme.cli.progress import announce, note, shown
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import check_restart, try_folder
 
@@ -116,7 +116,7 @@ def _check_start(options: FitOptions, result: PlotOptions) -> Path:
     if checkpoint.exists() and not options.resume:
         raise OutputError(f"{checkpoint} holds an interrupted run; give --resume to continue or --overwrite to discard")
     if options.resume and not checkpoint.exists():
-        typer.echo(f"no interrupted run of {output} was found; starting over", err=True)
+        note(f"no interrupted run of {output} was found; starting over")
     return checkpoint
 
 
@@ -147,35 +147,17 @@ def _settings(model_class: type[AnyModel], options: FitOptions, chosen: Mapping[
 
 
 def _watch(model: AnyModel, reports: Iterator[FitReport], checkpoint: Path) -> None:
-    """Run a fit to its end: a moving line on a terminal, one line per epoch everywhere."""
-    started = drawn = time.monotonic()
+    """Run a fit to its end, showing how far it is."""
     try:
-        with make_spinner() as spinner:
-            task = spinner.add_task("computing vectors ...", total=None)
-            for report in reports:
+        with shown():
+            for _ in reports:
                 for remark in model.cache_.remarks:
-                    typer.echo(remark, err=True)
+                    note(remark)
                 model.cache_.remarks.clear()
-                now = time.monotonic()
-                if report.step == report.steps:
-                    typer.echo(f"{_describe(report)}, {now - started:,.0f} s", err=True)
-                elif now - drawn > REFRESH_SECONDS:
-                    drawn = now
-                    spinner.update(task, description=_describe(report))
     except KeyboardInterrupt:
         kept = "the same command with --resume continues after the last epoch"
         typer.echo(f"interrupted: {kept if checkpoint.exists() else 'no epoch was finished yet'}", err=True)
         raise SystemExit(130) from None
-
-
-def _describe(report: FitReport) -> str:
-    """Epoch, loss and dev score as one line."""
-    where = f"epoch {report.epoch}"
-    if report.step < report.steps:
-        where += f", step {report.step:,} of {report.steps:,}"
-    score = f", dev {report.score.name} {percent(report.score.value)}" if report.score else ""
-    best = f" (best {percent(report.best)} in epoch {report.best_epoch})" if report.best is not None else ""
-    return f"{where}: loss {decimals(report.loss)}{score}{best}"
 
 
 def _show_fitted(model: AnyModel, output: Path, result: PlotOptions) -> None:
@@ -202,7 +184,7 @@ def _show_mixes(model: AnyModel, output: Path, mixes: Mapping[str, Sequence[tupl
     if model.best_score_ is not None:
         typer.echo(f"best epoch kept: {model.best_epoch_}, dev {percent(model.best_score_)}")
     total = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
-    typer.echo(f"{output} written ({file_size(total)})")
+    announce(f"{output} written ({file_size(total)})")
 
 
 def _draw(mixes: Mapping[str, Sequence[tuple[str, Mix]]]) -> Any:  # noqa: ANN401 - a figure of matplotlib

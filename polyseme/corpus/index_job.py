@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.job import OutputSpec, Unit, embed_into, single_sentences
 from polyseme.embedding.layers import LayerChoice, needed_layers
 from polyseme.embedding.parts import Parts, parts_folder
+from polyseme.embedding.records import Record
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import check_absent
 
@@ -51,9 +52,9 @@ class IndexJob:
         filled = (words for words in sentences if words)
         return embed_into(self.parts, single_sentences(filled), self._embed, self.spec)
 
-    def finish(self) -> None:
-        """Merge the parts into an index, and remove them."""
-        write_index(self.parts.read(), self.folder, self.origin)
+    def finish(self, watch: Callable[[Iterator[Record]], Iterator[Record]] = iter) -> None:
+        """Merge the parts into an index, and remove them; ``watch`` may count the records on their way."""
+        write_index(watch(self.parts.read()), self.folder, self.origin)
         self.parts.remove()
 
     def _begin(self, resume: bool, overwrite: bool) -> Parts:

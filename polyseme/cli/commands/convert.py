@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import OverwriteOption, VocabularyOption
 from polyseme.cli.output import file_size
+from polyseme.cli.progress import announce
 from polyseme.errors import ConfigError, nearest
 
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -38,7 +38,7 @@ def convert(
         model = open_model(source, vocabulary)
         bilm_hdf5.save(model, target, overwrite)
         without = "; they have no place for its softmax" if model.softmax else ""
-        typer.echo(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP{without}")
+        announce(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP{without}")
     else:
         model = open_model(source, vocabulary)
         softmax = open_softmax(source) if model.softmax else None
@@ -46,4 +46,4 @@ def convert(
         native.save(model, target, precision, overwrite, softmax=softmax, extras=extras)  # pyright: ignore[reportArgumentType]
         total = sum(file.stat().st_size for file in target.iterdir())
         head = f" with its softmax over {softmax.config.num_words:,} words" if softmax else ""
-        typer.echo(f"{target} written ({file_size(total)}, {precision}), from {model.format}{head}")
+        announce(f"{target} written ({file_size(total)}, {precision}), from {model.format}{head}")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import (
@@ -18,7 +16,9 @@ from polyseme.cli.options import (
     ShippedOption,
     VocabularyOption,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished
+from polyseme.cli.output import file_size
+from polyseme.cli.progress import announce, keep_finished, shown, working
+from polyseme.cli.summary import EmbedStatistics, FileContents
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent, check_restart
 
@@ -67,10 +67,11 @@ def embed(
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
     from polyseme.embedding.layers import Mix, parse_choice
-    from polyseme.text.corpus import expand, read_sentences
+    from polyseme.progress import reading
+    from polyseme.text.corpus import expand, plain_sizes, read_sentences
 
     if _is_finished(output, resume, overwrite):
-        typer.echo(f"{output} is already finished")
+        announce(f"{output} is already finished")
         return
     spec = OutputSpec(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
@@ -83,7 +84,8 @@ def embed(
     from polyseme.loading import load
 
     settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
-    encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
+    with working(f"opening {model or 'the English model'}"):
+        encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
     parts = _begin(
         output,
         {
@@ -98,8 +100,12 @@ def embed(
     )
     into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
     units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    _run(embed_into(parts, units, embed_units, spec), parts, encoder)
-    _finish(parts, output)
+    statistics = EmbedStatistics(encoder, parts.done)
+    with keep_finished(parts), shown(), reading(plain_sizes(sources)):
+        statistics.watch(embed_into(parts, units, embed_units, spec))
+    contents = _finish(parts, output)
+    announce(f"{output} written ({file_size(output.stat().st_size)}): {contents}")
+    statistics.report()
 
 
 def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
@@ -134,20 +140,16 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     return Parts.create(folder, settings)
 
 
-def _run(embedded: Iterator[list[str]], parts: Parts, encoder: Encoder) -> None:
-    """Embed all sentences with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(parts), Progress(parts.done) as progress:
-        for words in embedded:
-            progress.advance(words, encoder.misread(words))
-        progress.report(encoder)
-
-
-def _finish(parts: Parts, output: Path) -> None:
+def _finish(parts: Parts, output: Path) -> FileContents:
+    """Merge the finished parts into the output file, and remove them."""
     from polyseme.embedding.writers import write_vectors
+    from polyseme.progress import track
 
+    contents = FileContents()
     try:
-        write_vectors(parts.read(), output)
+        with shown():
+            write_vectors(contents.count(track(parts.read(), f"writing {output}", parts.done)), output)
     except PolysemeError as error:
         raise type(error)(f"{error}; the vectors are kept in {parts.folder}; give --resume to finish") from error
     parts.remove()
-    typer.echo(f"{output} written ({file_size(output.stat().st_size)})")
+    return contents

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
-from polyseme.cli.output import working
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.report.measure.model_under_test import ModelUnderTest

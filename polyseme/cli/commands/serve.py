@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption
-from polyseme.cli.output import working
+from polyseme.cli.progress import working
 from polyseme.errors import ConfigError, require
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
