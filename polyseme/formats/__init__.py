@@ -11,7 +11,15 @@ from polyseme.formats import bilm_hdf5, many_langs, native
 from polyseme.formats.archive import is_archive, unpacked
 from polyseme.formats.stored import StoredModel, StoredSoftmax, check_words
 
-__all__ = ["StoredModel", "StoredSoftmax", "open_extras", "open_model", "open_softmax", "resolve_model_path"]
+__all__ = [
+    "StoredModel",
+    "StoredSoftmax",
+    "format_errors",
+    "open_extras",
+    "open_model",
+    "open_softmax",
+    "resolve_model_path",
+]
 
 SHIPPED_MODEL = "english"
 SHIPPED_FOLDER = Path(__file__).parents[1] / "models"
@@ -58,13 +66,13 @@ def open_softmax(path: str | Path) -> StoredSoftmax:
         module = _known_format(place, Path(path))
         if module is not native:
             raise FormatError(native.without_softmax(Path(path)))
-        with _format_errors(Path(path)):
+        with format_errors(Path(path)):
             return native.load_softmax(place)
 
 
 def open_extras(path: str | Path) -> dict[str, bytes]:
     """Read the extra files of a model of our own format, by name; other formats have none."""
-    with _located(Path(path)) as place, _format_errors(Path(path)):
+    with _located(Path(path)) as place, format_errors(Path(path)):
         return native.load_extras(place) if native.recognises(place) else {}
 
 
@@ -86,7 +94,7 @@ def _located(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _format_errors(shown: Path, name: str = native.NAME) -> Iterator[None]:
+def format_errors(shown: Path, name: str = native.NAME) -> Iterator[None]:
     """Turn any error into a short FormatError: a corrupt file can be wrong in ways that its format does not check."""
     try:
         yield
@@ -116,7 +124,7 @@ def _known_format(path: Path, shown: Path):  # noqa: ANN202 - one of the modules
 
 def _load(path: Path, vocabulary: str | Path | None, shown: Path) -> StoredModel:
     module = _known_format(path, shown)
-    with _format_errors(shown, module.NAME):
+    with format_errors(shown, module.NAME):
         given = Path(vocabulary) if vocabulary else None
         model = bilm_hdf5.load(path, given) if module is bilm_hdf5 else module.load(path)
         check_words(model.config, model.words, str(shown))

@@ -26,10 +26,10 @@ LONGEST_JSON = 32 << 20  # bytes; parsed, they may take 25 times as much
 class Budget:
     """Memory budget of one file or folder: bytes that it may make us allocate, checked before they are."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, least: int = LEAST) -> None:
         self.file = file
         self.stored = _bytes_on_disk(file)
-        self.limit = _chosen_limit() or max(LEAST, RATIO * self.stored)
+        self.limit = _chosen_limit() or max(least, RATIO * self.stored)
         self.taken = 0
 
     def take(self, size: int, what: str) -> None:

@@ -77,16 +77,17 @@ def check_weights(config: BiLMConfig | SoftmaxConfig, weights: Mapping[str, Tens
 
 def check_fit(network: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
     """Check weights against a network, be it on "meta": the same names and shapes, and finite numbers."""
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    expected = network.state_dict()
     for name in weights:
         if name not in expected:
             raise FormatError(f"{where}: unexpected tensor {name!r:.100}, which this model does not have")
-    for name, shape in expected.items():
+    for name, tensor in expected.items():
         if name not in weights:
             raise FormatError(f"{where}: the tensor {name!r} is missing.{nearest(name, weights)}")
-        if tuple(weights[name].shape) != shape:
-            raise FormatError(f"{where}: {name!r} should have shape {shape}, not {tuple(weights[name].shape)}")
-        check_finite(weights[name], f"{where}: {name!r}")
+        if weights[name].shape != tensor.shape:
+            shapes = f"{tuple(tensor.shape)}, not {tuple(weights[name].shape)}"
+            raise FormatError(f"{where}: {name!r} should have shape {shapes}")
+        check_finite(weights[name].to(tensor.dtype), f"{where}: {name!r}")
 
 
 def check_words(config: BiLMConfig, words: WordEncoder, where: str) -> None:

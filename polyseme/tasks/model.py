@@ -15,6 +15,7 @@ import torch
 
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
+from polyseme.formats import format_errors
 from polyseme.model.config import from_dict
 from polyseme.progress import Stage, remark, stage
 from polyseme.tasks.features.feature_cache import FeatureCache
@@ -174,25 +175,26 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
             device: Where to compute.
         """
         folder = Path(path)
-        config, weights = load_model(folder, cls.task)
-        described = {"encoder": [], "words": [], **config.get("sources", {})}
-        encoders = _reopen(described["encoder"], _several(encoder), folder, device)
-        static = _reopen(described["words"], _several(words), folder, device)
-        model = cls(
-            _several(encoder) or [cast("str", source.path) for source in encoders],
-            words=words or next((source.path for source in static), None),
-            settings=from_dict(cls.settings_kind, config.get("settings"), f"{folder}: settings"),
-            fit_settings=from_dict(FitSettings, config.get("fit"), f"{folder}: fit"),
-            cache=FeatureCache(dtype=config.get("rounding", "float16")),
-            device=device,
-        )
-        model._begin(encoders, static)
-        model._take_learned(config.get("learned"))
-        model._build(lambda build: check_network(build, weights, folder))
-        model.network_.load_state_dict(weights)
-        best = config.get("best", {})
-        model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
-        return model
+        with format_errors(folder, f"a fitted {cls.task}"):
+            config, weights = load_model(folder, cls.task)
+            described = {"encoder": [], "words": [], **config.get("sources", {})}
+            encoders = _reopen(described["encoder"], _several(encoder), folder, device)
+            static = _reopen(described["words"], _several(words), folder, device)
+            model = cls(
+                _several(encoder) or [cast("str", source.path) for source in encoders],
+                words=words or next((source.path for source in static), None),
+                settings=from_dict(cls.settings_kind, config.get("settings"), f"{folder}: settings"),
+                fit_settings=from_dict(FitSettings, config.get("fit"), f"{folder}: fit"),
+                cache=FeatureCache(dtype=config.get("rounding", "float16")),
+                device=device,
+            )
+            model._begin(encoders, static)
+            model._take_learned(config.get("learned"))
+            model._build(lambda build: check_network(build, weights, folder))
+            model.network_.load_state_dict(weights)
+            best = config.get("best", {})
+            model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
+            return model
 
     from_pretrained = load  # the names that transformers' users type
     save_pretrained = save

@@ -61,7 +61,10 @@ def test_wrong_settings_are_refused_by_name(change, message):
         (lambda: LstmConfig(4, 3, output_clip=1e-320), "output_clip must be above 0"),
         (lambda: LstmConfig(10**9, 3), "cells must be 1 to 131,072; got 1000000000"),
         (lambda: CharCnnConfig(max_characters=2 * 10**9), "max_characters must be 3 to 1,000; got 2000000000"),
-        (lambda: CharCnnConfig(filters=((1, 1),) * 200_000), "at most 100 widths and 131,072 in all; got 200,000 widths"),
+        (
+            lambda: CharCnnConfig(filters=((1, 1),) * 200_000),
+            "at most 100 widths and 131,072 in all; got 200,000 widths",
+        ),
         (lambda: CharCnnConfig(filters=((1, 10**9),)), "got 1 widths and 1,000,000,000 filters"),
         (lambda: InputConfig(4, None, num_words=-3, word_dim=4), "num_words must be 0 to 2,147,483,648"),
     ],

@@ -23,6 +23,7 @@ from polyseme.formats.vectors.table import VectorTable, build_in_memory, write_t
 __all__ = ["Block", "VectorFile", "VectorTable", "open_vectors", "read_blocks", "recognise"]
 
 _LAYOUT = "1"  # version of the cached files' layout
+LEAST = 128 << 20  # bytes that any file may unpack to; text is slow to parse
 _INDEXED = 16  # bytes for the hash and the length of a word
 _FASTTEXT = (793712314).to_bytes(4, "little")
 
@@ -72,7 +73,7 @@ def recognise(path: str | Path, vocabulary: str | Path | None = None) -> VectorF
 def read_blocks(file: VectorFile) -> Iterator[Block]:
     """Read the words of a file and their vectors in order, in blocks of some thousand; memory is constant."""
     read = {NUMPY: matrix.read, BINARY: binary.read}.get(file.format, text.read)
-    total, budget = 0, Budget(file.path)
+    total, budget = 0, Budget(file.path, LEAST)
     try:
         for block in read(file):
             total += len(block.words)
