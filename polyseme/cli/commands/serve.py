@@ -24,6 +24,9 @@ def serve(
     cors: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="Site that may send requests, like https://example.org.")
     ] = None,
+    allow_host: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Name by which clients reach it, like example.org; repeatable.")
+    ] = None,
     limit: Annotated[
         list[str] | None, Option(metavar="NAME=NUMBER", help="Change a limit, like words=8192; repeatable.")
     ] = None,
@@ -39,7 +42,8 @@ def serve(
         require(module, "serve")
     from polyseme.serving.settings import ServeSettings, parse_limits
 
-    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()))
+    hosts = tuple(name.lower() for name in allow_host or ())
+    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()), hosts)
     if host not in LOOPBACK and settings.key is None:
         typer.echo(f"warning: {host} is open to other machines, and no key is required; see --key-file", err=True)
     from polyseme.serving.app import create_app
@@ -49,7 +53,8 @@ def serve(
     with working("opening models"):
         catalogue = open_catalogue(model or [None], tagger, device, precision)
     log_to_stderr(log)
-    Server(create_app(catalogue, settings), host, port).serve_until_stopped(typer.echo)
+    server = Server(create_app(catalogue, settings), host, port)
+    server.serve_until_stopped(typer.echo, working("embedding the example sentences"))
 
 
 def _key(path: Path | None) -> str | None:
