@@ -22,8 +22,7 @@ def attack(names, cache):
     done = subprocess.run(
         [sys.executable, "-m", "hostile_models.attack"],
         input="\n".join(names),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         env={**os.environ, **settings},
         check=False,
