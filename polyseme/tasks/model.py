@@ -16,6 +16,7 @@ import torch
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
 from polyseme.model.config import from_dict
+from polyseme.progress import Stage, remark, stage
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
 from polyseme.tasks.features.reader import FeatureReader
@@ -226,10 +227,21 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
         """Train the network that `_build` made, keeping the best score."""
         place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
-        for report in fit(task, self.fit_settings_, place):
-            self.best_score_, self.best_epoch_ = report.best, report.best_epoch
-            yield report
+        with stage("training", unit="steps") as now:
+            for report in fit(task, self.fit_settings_, place):
+                self.best_score_, self.best_epoch_ = report.best, report.best_epoch
+                self._show(report, now)
+                yield report
         self.network_.eval()
+
+    def _show(self, report: FitReport, now: Stage) -> None:
+        """Show how far a fit is, and print a line after each epoch, where progress is shown."""
+        now.what, now.total, now.note = f"epoch {report.epoch}", report.steps, report.describe()
+        now.done = report.step
+        if report.step == 1:
+            now.restart_clock()
+        if report.step == report.steps:
+            remark(f"epoch {report.epoch} of at most {self.fit_settings_.epochs}: {report.describe()}")
 
     def _about(self, data: object) -> dict[str, Any]:
         """What identifies a run, so that it is resumed only with the same settings, encoders and data."""

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from polyseme.errors import InputError, require
+from polyseme.progress import count_read
 from polyseme.text.tokenizer import tokenize_words
 
 LONGEST_LINE = 1 << 26  # bytes; a file with longer lines is not text, and would only fill the memory
@@ -58,6 +59,14 @@ def expand(paths: Paths) -> list[Source]:
     if isinstance(paths, str | PathLike):
         paths = [paths]
     return [source for path in paths for source in _expand_one(path)]
+
+
+def plain_sizes(sources: Iterable[Source]) -> list[int | None]:
+    """Sizes in bytes of what `open_text` reads; None for standard input and for compressed files."""
+    return [
+        None if source == "-" or Path(source).suffix in _COMPRESSED else Path(source).stat().st_size
+        for source in sources
+    ]
 
 
 @contextmanager
@@ -102,8 +111,7 @@ def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
             raise InputError("-: standard input is closed; give a file, or pipe text in.")
         return cast("io.BufferedReader", sys.stdin.buffer)
-    open_file = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst}.get(Path(path).suffix, open)
-    return cast("io.BufferedReader", open_file(path, "rb"))
+    return cast("io.BufferedReader", _COMPRESSED.get(Path(path).suffix, open)(path, "rb"))
 
 
 def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]:
@@ -124,6 +132,7 @@ def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]
                     _BINARY.format(name) if binary else _NOT_UTF8.format(name, number, line[at], at, offset + at)
                 ) from error
             offset += len(line)
+            count_read(len(line))
             yield text[:-1].removesuffix("\r") if text.endswith("\n") else text
 
 
@@ -154,6 +163,9 @@ def explain_read_errors(path: str | PathLike[str]) -> Iterator[None]:
 def _open_zst(path: str | PathLike[str], mode: str) -> io.BufferedReader:
     decompressor = require("zstandard", "zstd").ZstdDecompressor()
     return io.BufferedReader(_ZstdFile(Path(path).open(mode), decompressor))
+
+
+_COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst}
 
 
 def _zstd_errors() -> tuple[type[Exception], ...]:
