@@ -1,7 +1,7 @@
 """The README's table: the model that ships beside all-MiniLM-L6-v2 and the published figures of the original ELMo.
 
-    python benchmarks/comparison.py               # print the table
-    python benchmarks/comparison.py --readme      # and put it into README.md
+    python benchmarks/comparison.py              # print the table
+    python benchmarks/comparison.py --write      # put it into README.md, and the speeds into docs/performance.md
 
 Nothing is measured here. The figures are those of docs/models/english.json (benchmarks/english.py), of the other files
 in benchmarks/results, and, with their sources, of `comparison.json` there. After a new model, measure again:
@@ -22,7 +22,6 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-MARKS = ("<!-- comparison: written by benchmarks/comparison.py -->", "<!-- end of comparison -->")
 WITHOUT_SEMEVAL2007 = "ALL but semeval2007"  # as in the ELMo paper
 Row = tuple[str, str, str, str]  # what, the model that ships, MiniLM, ELMo
 
@@ -59,11 +58,34 @@ def megabytes(size: int) -> str:
 
 
 def speed(results: dict[str, Any]) -> Row:
-    """Words per second of processor time with one thread, which is what one idle core does."""
-    rows = [row for row in results["rows"] if row["file"] != "HDF5"]
-    found = {row["subject"]: f"{round(row['words_per_cpu_second'], -1):,.0f}" for row in rows}
+    """The row of speeds."""
+    found = {name: f"{round(rate, -1):,.0f}" for name, rate in rates(results).items()}
     ours = f'{found["exact"]}; {found["int8"]} with `precision="int8"`'
-    return "words per second on one CPU core", ours, found["minilm"], "–"
+    return f"words per second on one core ({processor(results)})", ours, found["minilm"], "–"
+
+
+def processor(results: dict[str, Any]) -> str:
+    """The processor's name without marks."""
+    name = results["machine"]["name"].replace("(R)", "").replace(" Processor @", "")
+    return name.partition(" (")[0]
+
+
+def rates(results: dict[str, Any]) -> dict[str, float]:
+    """Words per second of processor time with one thread, which is what one idle core does."""
+    return {row["subject"]: row["words_per_cpu_second"] for row in results["rows"] if row["file"] != "HDF5"}
+
+
+def speed_table() -> str:
+    """The speeds with their ratios, in Markdown."""
+    results = read(RESULTS / "speed-english.json")
+    found, machine, words = rates(results), results["machine"], results["text"]
+    titles = {"minilm": "all-MiniLM-L6-v2, fp32", "exact": "the English model, fp32", "int8": "the English model, int8"}
+    rows = [
+        f"| {title} | {round(found[name], -1):,.0f} | {found[name] / found['minilm']:.1f} |"
+        for name, title in titles.items()
+    ]
+    where = f"{results['date'][:10]}, {processor(results)}, {machine['threads']} thread, {words['name']}"
+    return "\n".join([f"| {where} | words per second | × MiniLM |", "|---|--:|--:|", *rows])
 
 
 def fits(tasks: dict[str, Any], task: str) -> tuple[str, str]:
@@ -88,21 +110,26 @@ def senses(card: dict[str, Any]) -> str:
     return f"{100 * max(scores):.1f}"
 
 
-def insert(page: str) -> str:
-    """A page with the table between its marks."""
-    before, _, rest = page.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
+PAGES = {"README.md": ("comparison", table), "docs/performance.md": ("speed", speed_table)}
+
+
+def insert(page: str, place: str, text: str) -> str:
+    """A page with a table between the marks of its place."""
+    begin, end = f"<!-- {place}: written by benchmarks/comparison.py -->", f"<!-- end of {place} -->"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
     if not rest or not after:
-        raise SystemExit(f"the page has no place for the table: the lines {' and '.join(MARKS)}")
-    return f"{before}{MARKS[0]}\n\n{table()}\n\n{MARKS[1]}{after}"
+        raise SystemExit(f"the page has no place for the {place}: the lines {begin} and {end}")
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--readme", action="store_true", help="put the table into README.md")
-    readme = ROOT / "README.md"
-    if parser.parse_args().readme:
-        readme.write_text(insert(readme.read_text("utf-8")), "utf-8")
+    parser.add_argument("--write", action="store_true", help="put the tables into the pages")
+    if parser.parse_args().write:
+        for name, (place, make) in PAGES.items():
+            page = ROOT / name
+            page.write_text(insert(page.read_text("utf-8"), place, make()), "utf-8")
     print(table())
 
 
