@@ -85,6 +85,13 @@ def test_a_folder_that_stepped_aside_in_a_killed_run_comes_back(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
+def test_what_a_killed_run_had_not_finished_is_removed_when_the_next_one_begins(tmp_path):
+    (tmp_path / ".folder.unfinished").mkdir()
+    (tmp_path / ".file.unfinished").touch()
+    with files.locked_output(tmp_path / "folder"), files.locked_output(tmp_path / "file"):
+        assert not list(tmp_path.glob("*.unfinished"))
+
+
 def test_what_a_killed_run_had_no_time_to_remove_is_in_nobody_s_way(tmp_path):
     folder = tmp_path / "folder"
     write(folder, "first")
