@@ -173,7 +173,7 @@ def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
 
 
 def recover_folder(path: Path) -> None:
-    """Put right what a killed run left beside an output: restore the old version of a folder, remove unfinished ones."""
+    """Put right what a killed run left beside an output: restore the old version of a folder, remove the unfinished."""
     _remove(path.parent / f".{path.name}{UNFINISHED}")
     old = _old_version(path)
     if old.is_dir() and not path.exists():
