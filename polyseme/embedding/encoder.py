@@ -59,6 +59,19 @@ class Encoder(nn.Module, ABC):
 
         Sentences are taken as they are needed, a few thousand words ahead, so a stream of any length takes constant
         memory. A sentence's vectors depend on nothing but the sentence.
+
+        Args:
+            sentences: Lists of words; a generator will do. For raw text see `embed_text` and `encode`.
+
+        Returns:
+            An iterator over arrays (layers, words, dim). Layer 0 is without context; an empty sentence gives
+            (layers, 0, dim). `polyseme.choose` picks or mixes layers.
+
+        Examples:
+            >>> elmo = polyseme.load()
+            >>> [vectors] = elmo.embed([["He", "sat", "on", "the", "bank", "."]])
+            >>> vectors.shape
+            (3, 6, 512)
         """
         total = len(sentences) if isinstance(sentences, Sized) else None
         return track(self.strategy().embed(sentences, self.settings), "embedding", total, words=count_words)
@@ -73,13 +86,25 @@ class Encoder(nn.Module, ABC):
             pool: ``mean`` or ``max`` over the words of a text; a text without words gives zeros.
             layers: ``average``, ``top``, a layer's number, a `Mix`, or another choice that `polyseme.choose` knows.
             normalize: Scale vectors to length 1, so that dot products are cosine similarities.
+
+        Returns:
+            An array (texts, dim), in the order of the texts.
+
+        Examples:
+            >>> elmo.encode(["She sat by the river.", "It was heavy."]).shape
+            (2, 512)
         """
         if self.settings.boundaries:
             raise ConfigError("encode pools over the words of a text; load the model without boundaries=True")
         return encode_texts(self, texts, pool=pool, layers=layers, normalize=normalize)
 
     def similarity(self, first: Texts | np.ndarray, second: Texts | np.ndarray) -> np.ndarray:
-        """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned."""
+        """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned.
+
+        Args:
+            first: A text, n texts, or an array (n, dim).
+            second: A text, m texts, or an array (m, dim).
+        """
         return cosine_matrix(*(self._as_vectors(each) for each in (first, second)))
 
     def _as_vectors(self, given: Texts | np.ndarray) -> np.ndarray:
@@ -87,7 +112,14 @@ class Encoder(nn.Module, ABC):
         return np.atleast_2d(self.encode(given)) if vectors is None else vectors
 
     def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
-        """Split raw text into sentences and words and embed them; each word's place in the text is kept."""
+        """Split raw text into sentences and words and embed them; each word's place in the text is kept.
+
+        Args:
+            text: One string of any length. `polyseme.tokenize` splits it.
+
+        Returns:
+            An iterator over sentences with ``words``, ``spans`` (``text[start:end]`` is the word) and ``vectors``.
+        """
         if not isinstance(text, str):
             raise InputError(
                 f"embed_text takes one string of raw text, not {type(text).__name__}; embed takes word lists"

@@ -63,7 +63,12 @@ def check_suffix(path: Path) -> None:
 
 
 def write_vectors(records: Iterable[Record], path: Path) -> None:
-    """Write sentences and their vectors in one pass, in the format of the path's suffix."""
+    """Write sentences and their vectors in one pass, in the format of the path's suffix.
+
+    Args:
+        records: A `Record` of words and vectors for each sentence; a generator will do.
+        path: The file: ``.h5`` or ``.hdf5``, ``.parquet``, ``.npz``.
+    """
     form = _format_of(path, OutputError)
     with atomic_write(path) as file:
         form.write(_checked(records, file), file)

@@ -21,6 +21,12 @@ class Classifier(ExampleModel[ClassifierSettings, LabelTarget, ClassScores]):
     """A label for each text, learned from labelled texts (raw strings or word lists).
 
     Its arguments are those of `TaskModel`.
+
+    Examples:
+        >>> classifier = polyseme.Classifier("english")  # the encoder: a path, a name, or what polyseme.load gave
+        >>> classifier.fit(texts, labels, dev=(dev_texts, dev_labels))
+        >>> classifier.predict(["a dull book"])
+        ['bad']
     """
 
     task = "classifier"

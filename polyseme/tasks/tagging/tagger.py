@@ -178,6 +178,13 @@ class Tagger(TaskModel[TaggerSettings, TaggerNetwork]):
 
     Attributes:
         labels_: The labels that it knows, after `fit`.
+
+    Examples:
+        >>> tagger = polyseme.Tagger("english")  # the encoder: a path, a name, or what polyseme.load gave
+        >>> tagger.fit(sentences, labels, dev=(dev_sentences, dev_labels))  # a list of words and of labels for each
+        >>> tagger.predict([["Ada", "waits"]])
+        [['B-PER', 'O']]
+        >>> tagger.save("names")  # polyseme.Tagger.load("names") opens it
     """
 
     task = "tagger"
