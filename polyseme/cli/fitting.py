@@ -13,7 +13,7 @@ from polyseme.cli.options import FitOptions, PlotOptions
 from polyseme.cli.output import decimals, file_size, percent, show_table
 from polyseme.cli.progress import announce, note, shown
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import check_restart, try_folder
+from polyseme.files import check_restart, locked_output, recover_folder
 
 if TYPE_CHECKING:
     from polyseme.embedding.layers import Mix
@@ -52,25 +52,30 @@ def run_fit(
     """
     from polyseme.tasks.features.feature_cache import FeatureCache
 
-    checkpoint = _check_start(options, result)
+    check_restart(options.resume, options.overwrite)
+    if options.dev and options.held_out:
+        raise ConfigError("--dev and --held-out both name a dev set; give one of them")
+    result.check()
     chosen |= {"fine_tune": options.fine_tune, "mix": {"layers": options.layers}}
     chosen |= {"where": options.where} if options.where else {}
     settings, fit_settings = _settings(model_class, options, chosen)
-    known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
-    if options.held_out:
-        known, dev = hold_out(known, options.held_out, at_random)
-    model = model_class(
-        _encoders(options.encoder),
-        words=options.words,
-        settings=settings,
-        fit_settings=fit_settings,
-        cache=FeatureCache(options.cache, int(options.budget * 1e9)),
-        device=options.device,
-    )
-    _watch(model, model.fitting(*known, dev=dev, checkpoint=checkpoint), checkpoint)
-    model.save(options.output, options.bundle, options.overwrite)
-    _forget(checkpoint)
-    _show_fitted(model, options.output, result)
+    with locked_output(options.output):
+        checkpoint = _check_start(options)
+        known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
+        if options.held_out:
+            known, dev = hold_out(known, options.held_out, at_random)
+        model = model_class(
+            _encoders(options.encoder),
+            words=options.words,
+            settings=settings,
+            fit_settings=fit_settings,
+            cache=FeatureCache(options.cache, int(options.budget * 1e9)),
+            device=options.device,
+        )
+        _watch(model, model.fitting(*known, dev=dev, checkpoint=checkpoint), checkpoint)
+        model.save(options.output, options.bundle, options.overwrite or options.resume)
+        _forget(checkpoint)
+        _show_fitted(model, options.output, result)
 
 
 def hold_out(examples: Examples, fraction: float, at_random: bool) -> tuple[Examples, Examples]:
@@ -95,22 +100,16 @@ def as_input(example: LabelledText) -> Any:  # noqa: ANN401 - a sentence, or a p
     return (first, *others) if others else first
 
 
-def _check_start(options: FitOptions, result: PlotOptions) -> Path:
+def _check_start(options: FitOptions) -> Path:
     """Refuse what can be refused before hours of work; give the folder in which every epoch is saved."""
     from polyseme.tasks.folder import check_replaceable
 
-    check_restart(options.resume, options.overwrite)
-    if options.dev and options.held_out:
-        raise ConfigError("--dev and --held-out both name a dev set; give one of them")
-    result.check()
     output = options.output
     checkpoint = output.with_name(f"{output.name}.fitting")
+    recover_folder(checkpoint.resolve())
     if options.resume and output.exists() and not checkpoint.exists():
         raise OutputError(f"{output} exists and no run of it was interrupted, so there is nothing to resume")
-    check_replaceable(output.resolve(), options.overwrite)
-    if not output.resolve().parent.is_dir():
-        raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
-    try_folder(output.resolve().parent)
+    check_replaceable(output.resolve(), options.overwrite or options.resume)
     if options.overwrite:
         _forget(checkpoint)
     if checkpoint.exists() and not options.resume:

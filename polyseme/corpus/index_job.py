@@ -38,7 +38,7 @@ class IndexJob:
         resume: bool = False,
         overwrite: bool = False,
     ) -> None:
-        _check_folder(folder, overwrite)
+        _check_folder(folder, overwrite or (resume and parts_folder(folder).exists()))
         self.embedder, self.folder = embedder, folder
         numbers = needed_layers(layer, embedder.num_layers)
         if layer != "all" and len(numbers) != 1:
@@ -75,5 +75,3 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
     check_absent(folder, overwrite)
     if folder.exists() and not (folder / "index.json").is_file():
         raise OutputError(f"{folder} exists and is not an index, so it is not replaced; choose another name")
-    if not folder.absolute().parent.is_dir():
-        raise OutputError(f"{folder} cannot be written: there is no folder {folder.absolute().parent}")

@@ -129,6 +129,11 @@ class Report:
             return "writing the page"
         return f"{self._models[model].typed}, {self._measurements[place].name}"
 
+    @property
+    def page(self) -> Path:
+        """The path of the HTML page."""
+        return self._settings.output / "report.html"
+
     def write(self) -> list[Path]:
         """Write the page, its numbers as JSON, and the timings, which alone differ from run to run."""
         sections = self._judge()
@@ -141,7 +146,7 @@ class Report:
         )
         output = self._settings.output
         files = {
-            output / "report.html": write_page(page),
+            self.page: write_page(page),
             output / "report.json": _json(self._summary(sections)),
             output / "timings.json": _json({"steps": [asdict(step) for step in self._steps], "words/s": self._speeds}),
         }

@@ -13,7 +13,7 @@ from polyseme.files import (
     check_absent,
     check_folder_name,
     check_restart,
-    locked_folder,
+    locked_output,
     make_folder,
     recover_folder,
 )
@@ -85,22 +85,22 @@ def check_job(job: TrainJob) -> None:
 
 
 @contextmanager
-def lock_run_folder(job: TrainJob) -> Iterator[None]:
-    """Lock the folder of a run, and refuse to overwrite existing output or to resume what does not exist."""
-    make_folder(job.run)
-    try:
-        with locked_folder(job.run, "another training run"):
+def lock_outputs(job: TrainJob) -> Iterator[None]:
+    """Lock the output of a run, and refuse to overwrite existing output or to resume what does not exist."""
+    make_folder(job.output.parent)
+    with locked_output(job.output):
+        make_folder(job.run)
+        try:
             _check_output(job)
             yield
-    finally:
-        with suppress(OSError):
-            job.run.rmdir()  # succeeds only on an empty folder, when the job was refused
+        finally:
+            with suppress(OSError):
+                job.run.rmdir()  # succeeds only on an empty folder, when the job was refused
 
 
 def _check_output(job: TrainJob) -> None:
     last = job.run / "last"
-    for folder in (last, job.output):
-        recover_folder(folder)
+    recover_folder(last)
     if job.resume and not last.is_dir():
         raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to start")
     if not job.resume and not job.overwrite:

@@ -28,7 +28,7 @@ from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.model.softmax import AdaptiveSoftmax
 from polyseme.training.curves import draw_curves
 from polyseme.training.events import CheckpointSaved, Evaluation, Event, TrainFinished, TrainPlan
-from polyseme.training.job import TrainJob, check_job, lock_run_folder
+from polyseme.training.job import TrainJob, check_job, lock_outputs
 from polyseme.training.loop.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
 from polyseme.training.loop.distributed import ProcessGroup, join_process_group, leave_process_group
 from polyseme.training.loop.initial import TrainableModel, characters_of, new_model, warm_start
@@ -59,7 +59,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
     check_job(job)
     processes, device = join_process_group(job.device)
     try:
-        with lock_run_folder(job) if processes.is_leader else nullcontext():
+        with lock_outputs(job) if processes.is_leader else nullcontext():
             processes.wait()
             yield from _Run(job, processes, device, stop).events()
     except (RuntimeError, MemoryError) as error:

@@ -312,7 +312,7 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path):
     events = train(make_job(tmp_path))
     next(events)
     for again in ({}, {"overwrite": True}):
-        with pytest.raises(OutputError, match="in use by another training run"):
+        with pytest.raises(OutputError, match="is being written by this process already"):
             list(train(make_job(tmp_path, **again)))
     events.close()
 

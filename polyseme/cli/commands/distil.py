@@ -11,6 +11,7 @@ from polyseme.cli.commands.static import OutputOption, TextArgument, check_outpu
 from polyseme.cli.options import DeviceOption, ModelArgument, OverwriteOption, RawOption, SeedOption
 from polyseme.cli.output import file_size, open_embedder
 from polyseme.cli.progress import announce, note, shown
+from polyseme.files import atomic_write, locked_output
 
 if TYPE_CHECKING:
     from polyseme.corpus.distil import Distilled, DistilPlan
@@ -46,16 +47,17 @@ def distil(
     settings = DistilSettings(
         parse_choice(layer), min_count, max_words, lower, uses, senses, memory=int(min(memory, 1e9) * 1e9), seed=seed
     )
-    check_output(output, overwrite)
-    if senses > 1:
-        check_output(contexts_file(output), overwrite)
-    embedder = open_embedder(model, device)
-    with shown(), rereadable(inputs, raw) as text:
-        with stage("counting words"):
-            plan = make_plan(embedder, text, settings)
-        _show_plan(plan)
-        result = run(embedder, text, plan, settings)
-    _write(output, result)
+    with locked_output(output):
+        check_output(output, overwrite)
+        if senses > 1:
+            check_output(contexts_file(output), overwrite)
+        embedder = open_embedder(model, device)
+        with shown(), rereadable(inputs, raw) as text:
+            with stage("counting words"):
+                plan = make_plan(embedder, text, settings)
+            _show_plan(plan)
+            result = run(embedder, text, plan, settings)
+        _write(output, result)
     announce(f"{output} written: {len(result.words):,} vectors of {plan.dim:,} dimensions")
 
 
@@ -70,7 +72,6 @@ def _show_plan(plan: DistilPlan) -> None:
 
 
 def _write(output: Path, result: Distilled) -> None:
-    from polyseme.files import atomic_write
     from polyseme.formats.vectors.text import write
 
     write(output, result.words, result.vectors, result.vectors.shape[1])

@@ -20,7 +20,7 @@ from polyseme.cli.output import file_size
 from polyseme.cli.progress import announce, keep_finished, shown, working
 from polyseme.cli.summary import EmbedStatistics, FileContents
 from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import check_absent, check_restart
+from polyseme.files import check_absent, check_restart, locked_output
 
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
@@ -70,9 +70,7 @@ def embed(
     from polyseme.progress import reading
     from polyseme.text.corpus import expand, plain_sizes, read_sentences
 
-    if _is_finished(output, resume, overwrite):
-        announce(f"{output} is already finished")
-        return
+    _check_output(output, resume, overwrite)
     spec = OutputSpec(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
@@ -81,47 +79,47 @@ def embed(
     if gamma != 1 and not isinstance(spec.layers, Mix):
         raise ConfigError("--gamma is the scale of a mix; give the mix with --layers, like 0.2,0.5,0.3")
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
-    from polyseme.loading import load
+    with locked_output(output):
+        if _is_finished(output, resume, overwrite):
+            announce(f"{output} is already finished")
+            return
+        from polyseme.loading import load
 
-    settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
-    with working(f"opening {model or 'the English model'}"):
-        encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
-    parts = _begin(
-        output,
-        {
-            "model": encoder.fingerprint(),
-            "made": repr(spec),
-            "precision": precision,
-            "raw": raw,
-            "documents": documents,
-        },
-        resume,
-        overwrite,
-    )
-    into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
-    units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    statistics = EmbedStatistics(encoder, parts.done)
-    with keep_finished(parts), shown(), reading(plain_sizes(sources)):
-        statistics.watch(embed_into(parts, units, embed_units, spec))
-    contents = _finish(parts, output)
+        settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
+        with working(f"opening {model or 'the English model'}"):
+            encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
+        fingerprint = {"model": encoder.fingerprint(), "made": repr(spec), "precision": precision}
+        parts = _begin(output, {**fingerprint, "raw": raw, "documents": documents}, resume, overwrite)
+        into_units, embed_units = (
+            (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
+        )
+        units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
+        statistics = EmbedStatistics(encoder, parts.done)
+        with keep_finished(parts), shown(), reading(plain_sizes(sources)):
+            statistics.watch(embed_into(parts, units, embed_units, spec))
+        contents = _finish(parts, output)
     announce(f"{output} written ({file_size(output.stat().st_size)}): {contents}")
     statistics.report()
 
 
-def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether there is nothing left to resume; refuses an output that cannot be written."""
-    from polyseme.embedding.parts import parts_folder
+def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
+    """Refuse a name that cannot be written."""
     from polyseme.embedding.writers import check_suffix
 
     check_restart(resume, overwrite)
     check_suffix(output)
-    if resume and output.is_file() and not parts_folder(output).exists():
-        return True
-    check_absent(output, overwrite)
     if output.is_dir():
         raise OutputError(f"{output} cannot be written: it is a folder")
-    if not output.parent.is_dir():
-        raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
+
+
+def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
+    """Whether there is nothing left to resume; refuses to replace an output, unless parts of a new one are there."""
+    from polyseme.embedding.parts import parts_folder
+
+    unfinished = parts_folder(output).exists()
+    if resume and output.is_file() and not unfinished:
+        return True
+    check_absent(output, overwrite or (resume and unfinished))
     return False
 
 

@@ -19,7 +19,7 @@ from polyseme.cli.options import (
 from polyseme.cli.output import file_size, open_embedder
 from polyseme.cli.progress import announce, keep_finished, shown
 from polyseme.cli.summary import EmbedStatistics, FileContents
-from polyseme.files import check_restart
+from polyseme.files import check_restart, locked_output
 
 
 def index(
@@ -44,11 +44,12 @@ def index(
 
     check_restart(resume, overwrite)
     choice, text = parse_choice(layer), TextFiles(inputs, raw, limit)
-    job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
-    statistics, contents = EmbedStatistics(job.embedder, job.parts.done), FileContents()
-    with keep_finished(job.parts), shown():
-        statistics.watch(job.run(text))
-        job.finish(lambda records: contents.count(track(records, f"writing {output}", job.parts.done)))
+    with locked_output(output):
+        job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
+        statistics, contents = EmbedStatistics(job.embedder, job.parts.done), FileContents()
+        with keep_finished(job.parts), shown():
+            statistics.watch(job.run(text))
+            job.finish(lambda records: contents.count(track(records, f"writing {output}", job.parts.done)))
     total = sum(file.stat().st_size for file in output.iterdir())
     announce(f"{output} written ({file_size(total)}): {contents}")
     statistics.report()

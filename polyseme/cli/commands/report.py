@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
 from polyseme.cli.progress import working
+from polyseme.files import locked_output
 
 if TYPE_CHECKING:
     from polyseme.report.measure.model_under_test import ModelUnderTest
@@ -43,13 +44,14 @@ def report(
     settings.check()
     opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
     report = Report(opened, settings)
-    try:
-        _measure(report)
-    except KeyboardInterrupt:
-        typer.echo("finished parts are kept; the same command continues from here", err=True)
-        raise
-    page = report.write()[0]
-    typer.echo(str(page))
+    with locked_output(report.page):
+        try:
+            _measure(report)
+        except KeyboardInterrupt:
+            typer.echo("finished parts are kept; the same command continues from here", err=True)
+            raise
+        report.write()
+    typer.echo(str(report.page))
 
 
 def _measure(report: Report) -> None:

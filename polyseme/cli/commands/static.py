@@ -15,6 +15,7 @@ from polyseme.cli.corpus_source import TextFiles
 from polyseme.cli.options import TEXT_FILES, OverwriteOption, RawOption, ResultOptions, SeedOption, expand_options
 from polyseme.cli.output import decimals, show_table
 from polyseme.cli.progress import announce, working
+from polyseme.files import check_absent, check_writable, locked_output
 
 if TYPE_CHECKING:
     from polyseme.corpus.word2vec import ProgressCallback, Word2VecSettings
@@ -57,10 +58,11 @@ def fit(
     from polyseme.errors import require
 
     settings = Word2VecSettings(dim, window, epochs, min_count, skip_gram, negative, seed, workers)
-    check_output(output, overwrite)
     require("gensim.models", "static")  # before the text is read
-    with rereadable(inputs, raw) as text:
-        words = _fit(text, settings, output)
+    with locked_output(output):
+        check_output(output, overwrite)
+        with rereadable(inputs, raw) as text:
+            words = _fit(text, settings, output)
     announce(f"{output} written: {words:,} words of {dim} dimensions")
 
 
@@ -92,7 +94,6 @@ def _show_nearest(name: str, found: Mapping[str, Sequence[tuple[str, float]]]) -
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an output file that cannot be written, before the work is done."""
     from polyseme.errors import OutputError
-    from polyseme.files import check_absent, check_writable
 
     check_absent(path, overwrite)
     check_writable(path)
