@@ -1,4 +1,4 @@
-"""Requests that nobody should send, for `serve.py`: from the OpenAPI document, raw bytes, texts that are slow to split."""
+"""Requests that nobody should send, for `serve.py`: from the OpenAPI document, raw bytes, texts slow to split."""
 
 from __future__ import annotations
 
