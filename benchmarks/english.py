@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -186,6 +187,13 @@ PARTS: dict[str, Callable[[Subject], dict[str, Any]]] = {
 }
 
 
+def processor() -> str:
+    """The name of this machine's processor, as its system tells it."""
+    told = Path("/proc/cpuinfo").read_text("utf-8") if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or 'unknown'} ({platform.machine()})"
+
+
 def identity(model: Path) -> str:
     """Which model it is: a hash of those of all that it computes with; a curve that goes with it may change."""
     listed = json.loads((model / "manifest.json").read_text("utf-8"))["files"]
@@ -222,7 +230,7 @@ def main() -> None:
         seconds = time.perf_counter() - begun
         how = {"seconds": round(seconds, 1), "device": args.device, "precision": args.precision}
         results = stored(args.json, which)  # again: another run may have added to it
-        results["parts"][name] = {**how, "threads": args.threads, "result": result}
+        results["parts"][name] = {**how, "threads": args.threads, "processor": processor(), "result": result}
         with atomic_write(args.json) as file:
             file.write(json.dumps({**results, "model": model.name}, indent=2, ensure_ascii=False).encode() + b"\n")
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The figures of the English model as a Markdown table, beside what was to be reached."""
+"""The figures of the English model as a Markdown table, beside the targets that were set before."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 FIGURES, LEANINGS = "figures", "leanings"  # the places of a page that are written here
-Row = tuple[str, str, str]  # what, the figure, what was to be reached
+TIMED = ("start", "demo")  # parts whose figures are seconds
+Row = tuple[str, str, str]  # what, the figure, the target
 
 
 def table(results: dict[str, Any]) -> str:
     """All that was measured, in Markdown."""
     parts = results["parts"]
     rows = [row for name, make in _ROWS.items() if name in parts for row in make(parts[name]["result"])]
-    lines = ["| | measured | to be reached |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines = ["| | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     told = [f"{name} {how['seconds']:,.0f} s" for name, how in parts.items()]
-    return "\n".join([*lines, "", f"(`benchmarks/english.py`, weights {results['weights'][:12]}; {', '.join(told)}.)"])
+    where = sorted({how["processor"] for name, how in parts.items() if name in TIMED and "processor" in how})
+    machine = f"; times on {', '.join(where)}" if where else ""
+    source = f"(`benchmarks/english.py`, weights {results['weights'][:12]}{machine}; {', '.join(told)}.)"
+    return "\n".join([*lines, "", source])
 
 
 def leanings_table(results: dict[str, Any]) -> str:

@@ -122,6 +122,8 @@ def main() -> None:
         _exit(f"error: {error}", 2)
     except KeyboardInterrupt:
         _exit("interrupted", 130)
+    except MemoryError:
+        _exit("error: this machine has too little memory for that; try a smaller model or fewer words at a time", 2)
     except BrokenPipeError:
         # The reader of our output has closed it, as `head` does: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -32,6 +32,7 @@ from polyseme.progress import count_read
 from polyseme.text.tokenizer import tokenize_words
 
 LONGEST_LINE = 1 << 26  # bytes; a file with longer lines is not text, and would only fill the memory
+_ZSTD_CHUNK = 1 << 10  # compressed bytes that are unpacked at once, to 32 MiB at most
 LARGEST_BLOCK = 1 << 16  # characters of raw text that are unwrapped together
 WIDEST_WRAP = 200  # nobody wraps text wider: such lines are paragraphs
 LONGEST_WORD = 20  # a whole line of Chinese is not the word that did not fit
@@ -187,7 +188,7 @@ class _ZstdFile(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401
         while not self._plain:
-            self._compressed = self._compressed or self._file.read(1 << 16)
+            self._compressed = self._compressed or self._file.read(_ZSTD_CHUNK)
             if not self._compressed:
                 if self._frame:
                     raise EOFError

@@ -21,16 +21,18 @@ from polyseme.backends.elmo.word_table import CacheReport, WordTable
 from polyseme.embedding.batching import Wait, check_sentences, sentence_size
 from polyseme.embedding.encoder import Encoder, ForwardStrategy, count_words, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.errors import ConfigError, InputError
+from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats import StoredModel, open_model, resolve_model_path
 from polyseme.formats import native as native_format
 from polyseme.formats.stored import Precision as StoredPrecision
+from polyseme.formats.stored import release_mapped_pages
 from polyseme.kernels import native
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
 from polyseme.progress import track
 from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
+PROBE = "word"  # embedded when a model is opened, to see that its vectors are finite
 CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 
 
@@ -73,7 +75,17 @@ class ElmoEncoder(Encoder):
         """
         path = Path(resolve_model_path(path))
         stored = open_model(path, vocabulary)
-        return cls(stored.build(), stored.words, settings, name=_name(path))
+        encoder = cls(stored.build(), stored.words, settings, name=_name(path))
+        encoder.check_vectors(path)
+        return encoder
+
+    @torch.inference_mode()
+    def check_vectors(self, path: Path) -> None:
+        """Refuse a model whose vectors overflow: its weights are finite, but far too large."""
+        layers, _ = self.bilm(collate_rows(self.words, [[[PROBE]]]))
+        release_mapped_pages(*self.bilm.parameters())
+        if not layers.isfinite().all():
+            raise FormatError(f"{path} gives vectors that are not finite (NaN or infinity); its weights are damaged")
 
     def save(self, path: str | Path, precision: StoredPrecision = "fp32", overwrite: bool = False) -> None:
         """Save the encoder as a folder that `polyseme.load` opens; weights in fp32, fp16 or int8, no softmax head."""

@@ -170,12 +170,15 @@ class TransformerEncoder(Encoder):
         """Layers and dimensions, as the model gives them for one piece."""
         ids = torch.tensor([[*self.pieces.before, 0, *self.pieces.after]], device=self.device)
         try:
-            shapes = [tuple(state.shape) for state in self._run(ids, torch.ones_like(ids))]
+            states = self._run(ids, torch.ones_like(ids))
+            shapes = [tuple(state.shape) for state in states]
         except (TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise FormatError(
                 f"{self.name} is a {type(self.model).__name__}, which gives no layers for text alone; "
                 "expected an encoder of text, like BERT"
             ) from error
+        if not all(state.isfinite().all() for state in states):
+            raise FormatError(f"{self.name} gives vectors that are not finite (NaN or infinity); its files are damaged")
         if len(set(shapes)) != 1 or shapes[0][:2] != tuple(ids.shape):
             raise FormatError(f"{self.name} has layers of different shapes, {shapes}; expected one vector a piece")
         return len(shapes), shapes[0][2]
