@@ -110,6 +110,26 @@ def _wic(result: dict[str, Any]) -> Iterator[Row]:
         yield f"word in context, dev, layer {row['layer']}, with its 95 % interval", figure, "–"
 
 
+def _similarity(result: dict[str, Any]) -> Iterator[Row]:
+    layers = list(dict.fromkeys(str(row["layer"]) for row in result["rows"]))
+    sets = list(dict.fromkeys(row["name"] for row in result["rows"]))
+    found = {(row["name"], str(row["layer"])): 100 * row["spearman_all"] for row in result["rows"]}
+    for name in sets:
+        best = max(layers, key=lambda layer: found[name, layer])
+        each = ", ".join(f"layer {layer} {found[name, layer]:.1f}" for layer in layers)
+        yield f"word similarity, {name}, rank correlation, layer {best}", f"**{found[name, best]:.1f}** ({each})", "–"
+    means = {layer: sum(found[name, layer] for name in sets) / len(sets) for layer in layers}
+    best = max(means, key=means.__getitem__)
+    yield f"word similarity, mean of the sets, layer {best}", f"**{means[best]:.1f}**", "–"
+
+
+def _sentiment(result: dict[str, Any]) -> Iterator[Row]:
+    shares = {row["layer"]: 100 * row["accuracy"] for row in result["layers"]}
+    best = max(result["layers"], key=lambda row: row["dev"])["layer"]
+    each = ", ".join(f"{layer} {share:.1f}" for layer, share in shares.items())
+    yield f"SST-2, linear on the mean of the words, layer {best}", f"**{shares[best]:.1f}** ({each})", "–"
+
+
 def _spelling(result: dict[str, Any]) -> Iterator[Row]:
     kinds = {"forms": ("regular forms", "≥ 70"), "misspellings": ("misspellings", "≥ 50")}
     for score in result["scores"]:
@@ -129,4 +149,6 @@ _ROWS = {
     "wsd": _wsd,
     "wic": _wic,
     "spelling": _spelling,
+    "similarity": _similarity,
+    "sentiment": _sentiment,
 }

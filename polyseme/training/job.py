@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import (
     check_absent,
@@ -36,6 +37,7 @@ class TrainJob:
         overwrite: Start over, and replace existing output.
         start_from: A model to warm-start from, instead of random weights.
         extend: With ``start_from``: add the words of the new text to the vocabulary.
+        teacher: A model whose word vectors the run learns from as well (knowledge distillation).
         other_texts: Further texts to evaluate on, for instance of the old domain.
         workers: Processes that prepare the text; None is one per core.
     """
@@ -50,6 +52,7 @@ class TrainJob:
     overwrite: bool = False
     start_from: Path | None = None
     extend: bool = False
+    teacher: Encoder | None = None
     other_texts: Sequence[str] = ()
     workers: int | None = None
 

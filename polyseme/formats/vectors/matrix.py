@@ -51,6 +51,6 @@ def read(file: VectorFile) -> Iterator[Block]:
 def _open(path: Path) -> np.ndarray:
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, TypeError, ArithmeticError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise FormatError(f"{path} cannot be read as NumPy's .npy: {reason:.300}") from error
+    except Exception as error:  # numpy parses the header as Python, and passes on whatever goes wrong there
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise FormatError(f"{path} cannot be read as NumPy's .npy: {reason:.200}") from error
