@@ -189,3 +189,21 @@ def test_tables_beside_minilm_are_those_of_the_stored_results(name, monkeypatch)
     page, (place, make) = (ROOT / name).read_text("utf-8"), comparison.PAGES[name]
     assert comparison.insert(page, place, make()) == page
     sys.modules.pop("comparison")
+
+
+def transcripts() -> Iterator[tuple[str, str, str]]:
+    """Commands of the pages that need nothing but the package, and what the page shows as their output."""
+    for page in PAGES:
+        for block in () if page.name in LOGS else blocks(page, "console"):
+            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                line, _, shown = part.partition("\n")
+                files = re.search(r"--(corpus|index|model|static)\b", line)
+                if shown.strip() and not files and re.match(r"polyseme (neighbours|predict) ", line):
+                    yield page.name, line, shown
+
+
+@pytest.mark.parametrize(("page", "line", "shown"), list(transcripts()), ids=lambda text: text[:30])
+def test_what_a_page_shows_is_what_the_shipped_model_answers(page, line, shown, call):
+    """The words and their order; figures may differ in the last digit from one processor to another."""
+    done = call(*shlex.split(line, comments=True)[1:])
+    assert re.sub(r"[\d.]+", "", done.out).split() == re.sub(r"[\d.]+", "", shown).split()

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from polyseme.kernels import native
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
 MOST_BYTES = 400_000
@@ -24,6 +26,7 @@ def kinds(notebook):
     return [[output["output_type"] for output in cell["outputs"]] for cell in code]
 
 
+@pytest.mark.skipif(native.library() is None, reason="the kernels were not compiled")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_and_its_outputs_are_stored(path, monkeypatch):
     """Run every cell; the stored notebook has outputs of the same kinds, a picture among them."""
