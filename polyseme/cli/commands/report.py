@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,11 +33,12 @@ def report(
     ] = None,
     full: Annotated[bool, Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> None:
     """Test eleven claims about contextual vectors on a model.
 
-    Writes a page with the results. Finished parts are kept: after an interruption the same command continues. Claims
-    whose data is missing are named.
+    Writes a page with the results. The labelled text comes with polyseme; --data and --tasks take more. Finished parts
+    are kept: after an interruption the same command continues.
     """
     from polyseme.formats import SHIPPED_MODEL
     from polyseme.report.run import Report, ReportSettings
@@ -44,7 +48,7 @@ def report(
     opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
     report = Report(opened, settings)
     try:
-        _measure(report)
+        _measure(report, quiet)
     except KeyboardInterrupt:
         typer.echo("finished parts are kept; the same command continues from here", err=True)
         raise
@@ -52,18 +56,29 @@ def report(
     typer.echo(str(page))
 
 
-def _measure(report: Report) -> None:
+def _measure(report: Report, quiet: bool) -> None:
     steps, missing = report.steps(), dict[str, dict[str, None]]()
     while True:
-        with working(report.upcoming):
+        with nullcontext() if quiet else announced(report.upcoming):
             step = next(steps, None)
         if step is None:
             break
+        if quiet:
+            continue
         _show(step)
         if step.missing:
             missing.setdefault(step.missing, {})[step.part] = None
     for why, parts in missing.items():
         typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
+
+
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Say what is being done: a spinner on a terminal, a line to stderr elsewhere."""
+    if not sys.stderr.isatty():
+        typer.echo(f"{what} ...", err=True)
+    with working(what):
+        yield
 
 
 def _distinct(models: list[str]) -> list[str]:
