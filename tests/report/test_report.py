@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from functools import partial
 
 import pytest
@@ -120,8 +121,12 @@ def test_without_data_every_claim_about_this_kind_of_model_is_decided(bundled):
 
 def test_the_page_fits_a_telephone(bundled):
     sync_api = pytest.importorskip("playwright.sync_api")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("needs a browser: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch()
+        arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         page = browser.new_page(viewport={"width": 360, "height": 740})
         page.goto((bundled / "report.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -112,9 +112,9 @@ def _example(answer: SpellingAnswer) -> list[object]:
 
 
 def _table(score: Results) -> Table:
-    rows = tuple((made, base, ", ".join(nearest), str(rank)) for made, base, nearest, rank in score["examples"])
+    rows = tuple((made, base, ", ".join(nearest[:3]), str(rank)) for made, base, nearest, rank in score["examples"])
     return Table(
-        ("derived", "base word", "nearest words", "rank"),
+        ("derived", "base", "nearest words", "rank"),
         rows,
         f"The first {len(rows)} {KINDS[score['kind']]}. Rank: the base word's place among the neighbours.",
     )
