@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -27,14 +28,19 @@ from pathlib import Path
 from typing import Any
 
 import english_texts as texts
+import numpy as np
 import torch
 from english_table import FIGURES, LEANINGS, insert, leanings_table, table
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import polyseme
 from polyseme.analysis.layers.probe import ProbeSettings, probe
 from polyseme.analysis.senses.sense_tagged import find_sets, read_inventory, read_tagged
 from polyseme.analysis.senses.wic import read_wic, wic
 from polyseme.analysis.senses.wsd import disambiguate
+from polyseme.analysis.words.similarity import read_pairs, similarity
 from polyseme.analysis.words.spelling import known_words, spelling
 from polyseme.embedding.encoder import Encoder
 from polyseme.files import atomic_write
@@ -125,6 +131,38 @@ def words_in_context(subject: Subject) -> dict[str, Any]:
     return asdict(wic(subject.open(), train, test))
 
 
+def rated_pairs(subject: Subject) -> dict[str, Any]:
+    """Spearman correlation with people's ratings of word pairs, each word by itself."""
+    files = sorted((subject.data / "eval" / "similarity").glob("*.txt"))
+    return asdict(similarity(subject.open(), {path.stem.removeprefix("EN-"): read_pairs(path) for path in files}))
+
+
+def sentiment(subject: Subject) -> dict[str, Any]:
+    """Movie reviews by a logistic regression on the mean of the words' vectors, a layer at a time and all joined."""
+    folder, embedder = subject.data / "eval" / "sentiment-sst", subject.open()
+    splits = {name: _reviews(embedder, folder / f"stsa.binary.{name}") for name in ("train", "dev", "test")}
+    features = splits["train"][0]
+    choices = {**{str(layer): [layer] for layer in range(features.shape[1])}, "joined": list(range(features.shape[1]))}
+    rows = []
+    for name, layers in choices.items():
+        (train, learnt), (dev, known), (test, answers) = (
+            (vectors[:, layers].reshape(len(vectors), -1), labels) for vectors, labels in splits.values()
+        )
+        fits = [
+            make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=300)).fit(train, learnt)
+            for penalty in (0.1, 0.01, 0.001, 0.0001)
+        ]
+        best = max(fits, key=lambda fit: fit.score(dev, known))
+        rows.append({"layer": name, "dev": best.score(dev, known), "accuracy": best.score(test, answers)})
+    return {"layers": rows}
+
+
+def _reviews(embedder: Encoder, path: Path) -> tuple[np.ndarray, list[str]]:
+    labels, texts = zip(*(line.split(" ", 1) for line in path.read_text("utf-8").splitlines()), strict=True)
+    vectors = [array.mean(axis=1) for array in embedder.embed(text.split() for text in texts)]
+    return np.stack(vectors), list(labels)
+
+
 def made_words(subject: Subject) -> dict[str, Any]:
     embedder = subject.open()
     result = asdict(spelling(embedder, known_words(subject.model, embedder), texts.seen_words(subject.data)))
@@ -178,6 +216,8 @@ PARTS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     "demo": demo,
     "leanings": leanings,
     "spelling": made_words,
+    "similarity": rated_pairs,
+    "sentiment": sentiment,
     "wic": words_in_context,
     "pos": pos,
     "wsd": wsd,
@@ -186,8 +226,17 @@ PARTS: dict[str, Callable[[Subject], dict[str, Any]]] = {
 }
 
 
+def processor() -> str:
+    """The name of this machine's processor, as its system tells it."""
+    told = Path("/proc/cpuinfo").read_text("utf-8") if Path("/proc/cpuinfo").exists() else ""
+    names = [line.partition(":")[2].strip() for line in told.splitlines() if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor() or 'unknown'} ({platform.machine()})"
+
+
 def identity(model: Path) -> str:
     """Which model it is: a hash of those of all that it computes with; a curve that goes with it may change."""
+    if not (model / "manifest.json").exists():  # a transformer
+        return hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
     listed = json.loads((model / "manifest.json").read_text("utf-8"))["files"]
     hashes = [listed[name]["sha256"] for name in (CONFIG, MODEL, SOFTMAX, VOCABULARY) if name in listed]
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
@@ -222,7 +271,7 @@ def main() -> None:
         seconds = time.perf_counter() - begun
         how = {"seconds": round(seconds, 1), "device": args.device, "precision": args.precision}
         results = stored(args.json, which)  # again: another run may have added to it
-        results["parts"][name] = {**how, "threads": args.threads, "result": result}
+        results["parts"][name] = {**how, "threads": args.threads, "processor": processor(), "result": result}
         with atomic_write(args.json) as file:
             file.write(json.dumps({**results, "model": model.name}, indent=2, ensure_ascii=False).encode() + b"\n")
         print(f"{name}: {seconds:.1f} s", file=sys.stderr, flush=True)

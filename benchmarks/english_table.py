@@ -1,4 +1,4 @@
-"""The figures of the English model as a Markdown table, beside what was to be reached."""
+"""The figures of the English model as a Markdown table, beside the targets that were set before."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 FIGURES, LEANINGS = "figures", "leanings"  # the places of a page that are written here
-Row = tuple[str, str, str]  # what, the figure, what was to be reached
+TIMED = ("start", "demo")  # parts whose figures are seconds
+Row = tuple[str, str, str]  # what, the figure, the target
 
 
 def table(results: dict[str, Any]) -> str:
     """All that was measured, in Markdown."""
     parts = results["parts"]
     rows = [row for name, make in _ROWS.items() if name in parts for row in make(parts[name]["result"])]
-    lines = ["| | measured | to be reached |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines = ["| | measured | target |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
     told = [f"{name} {how['seconds']:,.0f} s" for name, how in parts.items()]
-    return "\n".join([*lines, "", f"(`benchmarks/english.py`, weights {results['weights'][:12]}; {', '.join(told)}.)"])
+    where = sorted({how["processor"] for name, how in parts.items() if name in TIMED and "processor" in how})
+    machine = f"; times on {', '.join(where)}" if where else ""
+    source = f"(`benchmarks/english.py`, weights {results['weights'][:12]}{machine}; {', '.join(told)}.)"
+    return "\n".join([*lines, "", source])
 
 
 def leanings_table(results: dict[str, Any]) -> str:
@@ -106,6 +110,26 @@ def _wic(result: dict[str, Any]) -> Iterator[Row]:
         yield f"word in context, dev, layer {row['layer']}, with its 95 % interval", figure, "–"
 
 
+def _similarity(result: dict[str, Any]) -> Iterator[Row]:
+    layers = list(dict.fromkeys(str(row["layer"]) for row in result["rows"]))
+    sets = list(dict.fromkeys(row["name"] for row in result["rows"]))
+    found = {(row["name"], str(row["layer"])): 100 * row["spearman_all"] for row in result["rows"]}
+    for name in sets:
+        best = max(layers, key=lambda layer: found[name, layer])
+        each = ", ".join(f"layer {layer} {found[name, layer]:.1f}" for layer in layers)
+        yield f"word similarity, {name}, rank correlation, layer {best}", f"**{found[name, best]:.1f}** ({each})", "–"
+    means = {layer: sum(found[name, layer] for name in sets) / len(sets) for layer in layers}
+    best = max(means, key=means.__getitem__)
+    yield f"word similarity, mean of the sets, layer {best}", f"**{means[best]:.1f}**", "–"
+
+
+def _sentiment(result: dict[str, Any]) -> Iterator[Row]:
+    shares = {row["layer"]: 100 * row["accuracy"] for row in result["layers"]}
+    best = max(result["layers"], key=lambda row: row["dev"])["layer"]
+    each = ", ".join(f"{layer} {share:.1f}" for layer, share in shares.items())
+    yield f"SST-2, linear on the mean of the words, layer {best}", f"**{shares[best]:.1f}** ({each})", "–"
+
+
 def _spelling(result: dict[str, Any]) -> Iterator[Row]:
     kinds = {"forms": ("regular forms", "≥ 70"), "misspellings": ("misspellings", "≥ 50")}
     for score in result["scores"]:
@@ -125,4 +149,6 @@ _ROWS = {
     "wsd": _wsd,
     "wic": _wic,
     "spelling": _spelling,
+    "similarity": _similarity,
+    "sentiment": _sentiment,
 }

@@ -65,7 +65,7 @@ class Server:
     def _get(self, path):
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
                 return b"".join(iter(lambda: connection.recv(1 << 16), b""))
         except OSError:
             return b""
@@ -89,7 +89,9 @@ class Server:
 
 def request(path, asked, head=""):
     body = json.dumps(asked).encode() if not isinstance(asked, bytes) else asked
-    about = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    about = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    )
     return f"{about}{head}\r\n".encode() + body
 
 

@@ -8,7 +8,7 @@ import socket
 import urllib.request
 from collections import Counter
 
-HEAD = "POST /v1/words HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = "POST /v1/words HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def from_document(url, cases):

@@ -1,23 +1,26 @@
-"""Atomic writes of files and folders (temporary name, fsync, rename), folder locks, and checks before writing."""
+"""Atomic writes of files and folders (temporary name, fsync, rename), output locks, and checks before writing."""
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyseme.errors import ConfigError, FormatError, OutputError, PolysemeError
+from polyseme.locks import holds, locked
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 UNFINISHED = ".unfinished"
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE; macOS calls the same number RENAME_SWAP
+PATIENCE = 5.0  # seconds that a single write waits for another one of the same file
 
 
 class DeferredErrorFile(io.FileIO):
@@ -70,7 +73,12 @@ def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
         with _write_special(path) as file:
             yield file
         return
-    path = path.resolve() if path.is_symlink() else path
+    with _sole_writer(path), _write_file(path.resolve() if path.is_symlink() else path) as file:
+        yield file
+
+
+@contextmanager
+def _write_file(path: Path) -> Iterator[DeferredErrorFile]:
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         with DeferredErrorFile(temporary, "w+") as file:
@@ -91,11 +99,18 @@ def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Atomic folder: one that becomes ``path`` when the block succeeds, and is deleted when it fails."""
     check_folder_name(path)
+    make_folder(path.parent)
+    with _sole_writer(path), _write_folder(path) as folder:
+        yield folder
+
+
+@contextmanager
+def _write_folder(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         recover_folder(path)
         shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
+        temporary.mkdir()
         yield temporary
         for file in (inside for inside in temporary.rglob("*") if inside.is_file()):
             file.chmod(0o666 & ~_umask())  # some libraries create files that only their owner can read
@@ -134,14 +149,6 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"{path} cannot be written: Permission denied")
 
 
-def try_folder(folder: Path) -> None:
-    """Check that a folder can be created in another, by creating one, before the hours of work."""
-    try:
-        Path(tempfile.mkdtemp(dir=folder)).rmdir()
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written to: {error.strerror}") from error
-
-
 def is_special(path: Path) -> bool:
     """Whether a path is a special file (a device, a pipe), which must not be replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()
@@ -162,30 +169,36 @@ def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
 def recover_folder(path: Path) -> None:
     """Restore or remove the old version of a folder, left by a run that was killed while replacing it."""
     old = _old_version(path)
-    if old.exists() and not path.exists():
+    if old.is_dir() and not path.exists():
         old.rename(path)
-    elif old.exists():
+    elif old.is_dir():
         _remove(old)
 
 
 @contextmanager
-def locked_folder(folder: Path, owner: str) -> Iterator[None]:
-    """Exclusive lock on a folder, until the block or this process ends; refused at once where another holds it."""
-    from filelock import FileLock, Timeout  # not at the top: few commands lock anything
+def locked_output(path: Path) -> Iterator[None]:
+    """Exclusive lock on an output for a whole run; a second run is refused at once, and told who holds it.
 
-    lock = FileLock(folder / ".lock", thread_local=False)  # a generator may end in another thread
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise OutputError(f"{folder} is in use by {owner}; wait until it has ended, or choose another name") from error
-    except (OSError, NotImplementedError):
-        pass  # a disk without locks
-    try:
+    What a run leaves when it is killed while it replaces a folder is put right first. Devices and pipes have no lock.
+    """
+    if is_special(path):
         yield
-    finally:
-        with suppress(OSError):  # while it is held, so that nobody else's is removed; Windows removes it by itself
-            (folder / ".lock").unlink(missing_ok=True)
-        lock.release()
+        return
+    if not path.resolve().parent.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
+    with locked(path):
+        recover_folder(path.resolve())
+        yield
+
+
+@contextmanager
+def _sole_writer(path: Path) -> Iterator[None]:
+    """The lock for a single write: that of the run, or one of its own, for which others may have to wait a little."""
+    if holds(path):
+        yield
+        return
+    with locked(path, wait=PATIENCE):
+        yield
 
 
 def make_folder(path: Path) -> None:
@@ -217,7 +230,10 @@ def check_restart(resume: bool, overwrite: bool) -> None:
 
 
 def _put_in_place(temporary: Path, path: Path) -> None:
-    """Rename a folder onto another; the old one is renamed first, since folders cannot be swapped."""
+    """Put a folder in the place of another: swapped in one step, or where that cannot be, the old one goes first."""
+    if path.exists() and _swap(temporary, path):
+        _remove(temporary)
+        return
     old = _old_version(path)
     if path.exists():
         path.rename(old)
@@ -230,8 +246,21 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     _remove(old)
 
 
+def _swap(one: Path, other: Path) -> bool:
+    """Exchange two paths atomically (renameat2, renamex_np); False where the system or the file system cannot."""
+    if os.name != "posix":
+        return False
+    library = ctypes.CDLL(None)
+    names = os.fsencode(one), os.fsencode(other)
+    if exchange := getattr(library, "renameat2", None):  # Linux
+        return exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
+    if exchange := getattr(library, "renamex_np", None):  # macOS
+        return exchange(*names, _EXCHANGE) == 0
+    return False
+
+
 def _old_version(path: Path) -> Path:
-    return path.with_name(f".{path.name}.old")
+    return path.parent / f".{path.name}.old"
 
 
 def _remove(path: Path) -> None:

@@ -14,7 +14,7 @@ from polyseme.backends.static import is_static, open_static
 from polyseme.backends.transformer.files import is_hub_name, is_transformer, open_transformer
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.errors import ConfigError, nearest
+from polyseme.errors import ConfigError, FormatError, nearest
 from polyseme.formats import native, resolve_model_path
 
 
@@ -74,7 +74,10 @@ def load(
     for name in given:
         if name not in backend.settings:
             raise ConfigError(f"{path} is {backend.kind}, which has no setting {name!r}; leave it out")
-    encoder = backend.open(path, EmbedSettings(**settings), **given).to(_device(device))
+    try:
+        encoder = backend.open(path, EmbedSettings(**settings), **given).to(_device(device))
+    except MemoryError as error:
+        raise FormatError(f"{path} cannot be opened: this machine has too little memory for it") from error
     encoder.check_precision()
     return encoder
 

@@ -1,5 +1,6 @@
 """Fixtures that the tests share. Everything is tiny and made on the spot, or lies in ``fixtures``."""
 
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from hypothesis import settings
 from tiny_models import make_encoder
 
 from polyseme import cli
@@ -18,6 +20,13 @@ FIXTURES = Path(__file__).parent / "fixtures"
 SHARED = Path(__file__).parents[2] / "shared"
 
 torch.set_num_threads(1)  # tests run side by side
+
+# `make fuzz` selects this profile; FUZZ_EXAMPLES is how many inputs each harness of tests/fuzz tries.
+settings.register_profile(
+    "fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES", "20000")), deadline=None, print_blob=True
+)
+if profile := os.environ.get("HYPOTHESIS_PROFILE"):
+    settings.load_profile(profile)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,6 +47,12 @@ class BlockedEncoder(ElmoEncoder):
         return Catalogue([ServedModel("held", self)])
 
 
+def raw_request(body: bytes, length: int | None = None) -> bytes:
+    """A request as bytes, for those who send them by hand."""
+    head = "POST /v1/words HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+    return f"{head}\r\nContent-Length: {len(body) if length is None else length}\r\n\r\n".encode() + body
+
+
 def until(condition):
     """Wait for what another thread does."""
     pause = threading.Event()

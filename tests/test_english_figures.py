@@ -86,6 +86,13 @@ def test_tables_go_between_the_markers_and_nowhere_else(benchmarks, tmp_path):
         tables.insert(card, tables.LEANINGS, "")
 
 
+def test_the_table_names_the_processor_that_times_were_taken_on(benchmarks):
+    _, tables = benchmarks
+    timed = {"seconds": 1, "processor": "Neoverse-N1 (aarch64)", "result": {"seconds": 12.7, "threads": 2}}
+    text = tables.table({"weights": "0123456789abcdef", "parts": {"demo": timed}})
+    assert "weights 0123456789ab; times on Neoverse-N1 (aarch64); demo 1 s" in text
+
+
 def test_the_card_has_places_for_both_tables(benchmarks, tmp_path):
     _, tables = benchmarks
     card = tmp_path / "card.md"

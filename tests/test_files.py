@@ -1,16 +1,15 @@
 """Files and folders that appear whole or not at all, and what must never be replaced."""
 
-import errno
 import os
-import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from polyseme import files
 from polyseme.errors import OutputError
-from polyseme.files import atomic_folder, atomic_write, locked_folder, recover_folder
+from polyseme.files import atomic_folder, atomic_write, recover_folder
 
 FULL = Path("/dev/full")
 
@@ -58,6 +57,25 @@ def write(folder, text):
         (place / "file").write_text(text)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs renameat2")
+def test_a_folder_that_is_replaced_is_never_missing(tmp_path, monkeypatch):
+    folder, seen = tmp_path / "folder", []
+    write(folder, "first")
+    monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("there is a moment between two renames"))
+    monkeypatch.setattr(files, "_remove", lambda path: seen.append((folder / "file").read_text()))
+    write(folder, "second")
+    assert seen == ["second"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_where_folders_cannot_be_swapped_they_are_renamed(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_swap", lambda *_: False)
+    write(tmp_path / "folder", "first")
+    write(tmp_path / "folder", "second")
+    assert (tmp_path / "folder" / "file").read_text() == "second"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
 def test_a_folder_that_stepped_aside_in_a_killed_run_comes_back(tmp_path):
     folder = tmp_path / "folder"
     write(folder, "first")
@@ -74,37 +92,3 @@ def test_what_a_killed_run_had_no_time_to_remove_is_in_nobody_s_way(tmp_path):
     write(folder, "second")
     assert (folder / "file").read_text() == "second"
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-def test_a_folder_is_held_by_one_at_a_time(tmp_path):
-    with locked_folder(tmp_path, "somebody"):
-        for _ in range(2):  # the refused one has removed nothing
-            with pytest.raises(OutputError, match="in use by somebody"), locked_folder(tmp_path, "somebody"):
-                pass
-    with locked_folder(tmp_path, "somebody"):
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lock_ends_with_the_process_that_holds_it(tmp_path):
-    code = "import os, sys; from pathlib import Path; from polyseme.files import locked_folder\n"
-    code += "with locked_folder(Path(sys.argv[1]), 'somebody'):\n    print('held', flush=True); sys.stdin.read()\n"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout.readline() == "held\n"
-    with pytest.raises(OutputError, match="in use by somebody"), locked_folder(tmp_path, "somebody"):
-        pass
-    process.kill()
-    process.communicate()
-    with locked_folder(tmp_path, "somebody"):
-        pass
-
-
-def test_a_disk_without_locks_is_used_without(tmp_path, monkeypatch):
-    def unknown(lock):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("filelock.FileLock._acquire", unknown)
-    with locked_folder(tmp_path, "somebody"):
-        pass

@@ -8,6 +8,9 @@ from language_models import make_language_model
 from tiny_models import make_encoder
 
 import polyseme
+import polyseme.corpus
+import polyseme.tasks
+import polyseme.training
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.errors import OutputError
 
@@ -53,6 +56,12 @@ def test_help_shows_what_there_is():
     named = {name for name in polyseme.__all__ if name != "__version__"}
     assert polyseme.__doc__ is not None
     assert {name for name in named if f"`{name}`" not in polyseme.__doc__} <= {"PolysemeError"}
-    for name in polyseme.__all__:
-        assert getattr(polyseme, name) is not None
-    assert dir(polyseme) == sorted(polyseme.__all__)
+
+
+@pytest.mark.parametrize("package", [polyseme, polyseme.corpus, polyseme.tasks, polyseme.training])
+def test_every_public_name_is_there_and_no_other(package):
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+    assert dir(package) == sorted(package.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = package.nothing

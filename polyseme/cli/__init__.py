@@ -40,6 +40,8 @@ from polyseme.cli.commands.tag import tag
 from polyseme.cli.commands.train import train
 from polyseme.cli.commands.wic import wic
 from polyseme.cli.commands.wsd import wsd
+from polyseme.cli.options import with_quiet
+from polyseme.cli.progress import note
 from polyseme.errors import PolysemeError
 
 GROUPS = {
@@ -79,9 +81,12 @@ app = typer.Typer(
 for title, commands in GROUPS.items():
     for command in commands:
         if isinstance(command, typer.Typer):
+            for inner in command.registered_commands:
+                inner.callback = inner.callback and with_quiet(inner.callback)
             app.add_typer(command, rich_help_panel=title)
         else:
-            app.command(rich_help_panel=title, no_args_is_help=command not in RUN_WITHOUT_ARGUMENTS)(command)
+            needs_arguments = command not in RUN_WITHOUT_ARGUMENTS
+            app.command(rich_help_panel=title, no_args_is_help=needs_arguments)(with_quiet(command))
 
 
 def _show_version(requested: bool) -> None:
@@ -105,7 +110,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # where a terminal lacks a character
-    warnings.showwarning = lambda message, *_: typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
+    warnings.showwarning = lambda message, *_: note(f"warning: {' '.join(str(message).split())}")
     try:
         app()
     except SystemExit as exiting:
@@ -117,6 +122,8 @@ def main() -> None:
         _exit(f"error: {error}", 2)
     except KeyboardInterrupt:
         _exit("interrupted", 130)
+    except MemoryError:
+        _exit("error: this machine has too little memory for that; try a smaller model or fewer words at a time", 2)
     except BrokenPipeError:
         # The reader of our output has closed it, as `head` does: not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

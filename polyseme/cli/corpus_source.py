@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption, RawOption
-from polyseme.cli.output import Progress, open_embedder
+from polyseme.cli.output import open_embedder
 from polyseme.errors import ConfigError
 
 if TYPE_CHECKING:
     from polyseme.corpus.uses import Use, Uses
-
-Item = TypeVar("Item", bound="HasWords")
 
 
 @dataclass(frozen=True)
@@ -33,15 +30,6 @@ class CorpusOptions:
     device: DeviceOption = "cpu"
 
 
-class HasWords(Protocol):
-    """Anything with words: a sentence, tagged or not."""
-
-    @property
-    def words(self) -> Sequence[str]:
-        """The words of the sentence."""
-        ...
-
-
 class TextFiles:
     """Text files as an iterable of sentences, which can be read several times."""
 
@@ -52,10 +40,14 @@ class TextFiles:
         self.raw, self.limit = raw, limit
 
     def __iter__(self) -> Iterator[list[str]]:
-        from polyseme.text.corpus import read_sentences
+        return islice(self._read(), self.limit)
 
-        filled = (words for source in self.sources for words in read_sentences(source, self.raw) if words)
-        return islice(filled, self.limit)
+    def _read(self) -> Iterator[list[str]]:
+        from polyseme.progress import reading
+        from polyseme.text.corpus import plain_sizes, read_sentences
+
+        with reading(plain_sizes(self.sources)):
+            yield from (words for source in self.sources for words in read_sentences(source, self.raw) if words)
 
     def check_rereadable(self) -> None:
         """Refuse standard input, which can be read only once."""
@@ -98,14 +90,6 @@ class CorpusSource:
                 "--all-words searches every word of a corpus; index it first: polyseme index CORPUS -o DIR"
             )
         return embed_all(self.encoder, self.text)
-
-
-def with_progress(sentences: Iterable[Item]) -> Iterator[Item]:
-    """The same sentences, counted by a progress bar as they are taken."""
-    with Progress(0) as progress:
-        for sentence in sentences:
-            yield sentence
-            progress.advance(list(sentence.words), Counter())
 
 
 def format_use(use: Use, width: int = 12) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polyseme.cli.options import EncoderOptions, ResultOptions
-from polyseme.cli.output import decimals, percent, show_table, working
+from polyseme.cli.output import decimals, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.cli.fitting import Read

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polyseme.cli.options import FitOptions, PlotOptions
-from polyseme.cli.output import REFRESH_SECONDS, decimals, file_size, make_spinner, percent, show_table
+from polyseme.cli.output import decimals, file_size, percent, show_table
+from polyseme.cli.progress import announce, note, shown
 from polyseme.errors import ConfigError, OutputError
-from polyseme.files import check_restart, try_folder
+from polyseme.files import check_restart, locked_output, recover_folder
 
 if TYPE_CHECKING:
     from polyseme.embedding.layers import Mix
@@ -52,25 +52,30 @@ def run_fit(
     """
     from polyseme.tasks.features.feature_cache import FeatureCache
 
-    checkpoint = _check_start(options, result)
+    check_restart(options.resume, options.overwrite)
+    if options.dev and options.held_out:
+        raise ConfigError("--dev and --held-out both name a dev set; give one of them")
+    result.check()
     chosen |= {"fine_tune": options.fine_tune, "mix": {"layers": options.layers}}
     chosen |= {"where": options.where} if options.where else {}
     settings, fit_settings = _settings(model_class, options, chosen)
-    known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
-    if options.held_out:
-        known, dev = hold_out(known, options.held_out, at_random)
-    model = model_class(
-        _encoders(options.encoder),
-        words=options.words,
-        settings=settings,
-        fit_settings=fit_settings,
-        cache=FeatureCache(options.cache, int(options.budget * 1e9)),
-        device=options.device,
-    )
-    _watch(model, model.fitting(*known, dev=dev, checkpoint=checkpoint), checkpoint)
-    model.save(options.output, options.bundle, options.overwrite)
-    _forget(checkpoint)
-    _show_fitted(model, options.output, result)
+    with locked_output(options.output):
+        checkpoint = _check_start(options)
+        known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
+        if options.held_out:
+            known, dev = hold_out(known, options.held_out, at_random)
+        model = model_class(
+            _encoders(options.encoder),
+            words=options.words,
+            settings=settings,
+            fit_settings=fit_settings,
+            cache=FeatureCache(options.cache, int(options.budget * 1e9)),
+            device=options.device,
+        )
+        _watch(model, model.fitting(*known, dev=dev, checkpoint=checkpoint), checkpoint)
+        model.save(options.output, options.bundle, options.overwrite or options.resume)
+        _forget(checkpoint)
+        _show_fitted(model, options.output, result)
 
 
 def hold_out(examples: Examples, fraction: float, at_random: bool) -> tuple[Examples, Examples]:
@@ -95,28 +100,22 @@ def as_input(example: LabelledText) -> Any:  # noqa: ANN401 - a sentence, or a p
     return (first, *others) if others else first
 
 
-def _check_start(options: FitOptions, result: PlotOptions) -> Path:
+def _check_start(options: FitOptions) -> Path:
     """Refuse what can be refused before hours of work; give the folder in which every epoch is saved."""
     from polyseme.tasks.folder import check_replaceable
 
-    check_restart(options.resume, options.overwrite)
-    if options.dev and options.held_out:
-        raise ConfigError("--dev and --held-out both name a dev set; give one of them")
-    result.check()
     output = options.output
     checkpoint = output.with_name(f"{output.name}.fitting")
+    recover_folder(checkpoint.resolve())
     if options.resume and output.exists() and not checkpoint.exists():
         raise OutputError(f"{output} exists and no run of it was interrupted, so there is nothing to resume")
-    check_replaceable(output.resolve(), options.overwrite)
-    if not output.resolve().parent.is_dir():
-        raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
-    try_folder(output.resolve().parent)
+    check_replaceable(output.resolve(), options.overwrite or options.resume)
     if options.overwrite:
         _forget(checkpoint)
     if checkpoint.exists() and not options.resume:
         raise OutputError(f"{checkpoint} holds an interrupted run; give --resume to continue or --overwrite to discard")
     if options.resume and not checkpoint.exists():
-        typer.echo(f"no interrupted run of {output} was found; starting over", err=True)
+        note(f"no interrupted run of {output} was found; starting over")
     return checkpoint
 
 
@@ -147,35 +146,17 @@ def _settings(model_class: type[AnyModel], options: FitOptions, chosen: Mapping[
 
 
 def _watch(model: AnyModel, reports: Iterator[FitReport], checkpoint: Path) -> None:
-    """Run a fit to its end: a moving line on a terminal, one line per epoch everywhere."""
-    started = drawn = time.monotonic()
+    """Run a fit to its end, showing how far it is."""
     try:
-        with make_spinner() as spinner:
-            task = spinner.add_task("computing vectors ...", total=None)
-            for report in reports:
+        with shown():
+            for _ in reports:
                 for remark in model.cache_.remarks:
-                    typer.echo(remark, err=True)
+                    note(remark)
                 model.cache_.remarks.clear()
-                now = time.monotonic()
-                if report.step == report.steps:
-                    typer.echo(f"{_describe(report)}, {now - started:,.0f} s", err=True)
-                elif now - drawn > REFRESH_SECONDS:
-                    drawn = now
-                    spinner.update(task, description=_describe(report))
     except KeyboardInterrupt:
         kept = "the same command with --resume continues after the last epoch"
         typer.echo(f"interrupted: {kept if checkpoint.exists() else 'no epoch was finished yet'}", err=True)
         raise SystemExit(130) from None
-
-
-def _describe(report: FitReport) -> str:
-    """Epoch, loss and dev score as one line."""
-    where = f"epoch {report.epoch}"
-    if report.step < report.steps:
-        where += f", step {report.step:,} of {report.steps:,}"
-    score = f", dev {report.score.name} {percent(report.score.value)}" if report.score else ""
-    best = f" (best {percent(report.best)} in epoch {report.best_epoch})" if report.best is not None else ""
-    return f"{where}: loss {decimals(report.loss)}{score}{best}"
 
 
 def _show_fitted(model: AnyModel, output: Path, result: PlotOptions) -> None:
@@ -202,7 +183,7 @@ def _show_mixes(model: AnyModel, output: Path, mixes: Mapping[str, Sequence[tupl
     if model.best_score_ is not None:
         typer.echo(f"best epoch kept: {model.best_epoch_}, dev {percent(model.best_score_)}")
     total = sum(file.stat().st_size for file in output.rglob("*") if file.is_file())
-    typer.echo(f"{output} written ({file_size(total)})")
+    announce(f"{output} written ({file_size(total)})")
 
 
 def _draw(mixes: Mapping[str, Sequence[tuple[str, Mix]]]) -> Any:  # noqa: ANN401 - a figure of matplotlib

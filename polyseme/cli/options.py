@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from typer import Argument, Option
 
-from polyseme.cli.output import working, write_json
+from polyseme.cli.output import write_json
+from polyseme.cli.progress import set_quiet, working
 from polyseme.files import check_writable
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ SeedOption = Annotated[int, Option(min=0, help="Seed of the random number genera
 RawOption = Annotated[bool, Option("--raw", help="The text is raw: split it into sentences and words first.")]
 TokenizedOption = Annotated[bool, Option("--tokenized", help="One sentence per line, words separated by spaces.")]
 ResumeOption = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
+QuietOption = Annotated[bool, Option("--quiet", "-q", help="No progress and no notes, only results and errors.")]
 OverwriteOption = Annotated[bool, Option("--overwrite", help="Replace the output if it exists.")]
 HeaderOption = Annotated[
     bool | None, Option("--header/--no-header", help="Whether the first line is a header. [default: detected]")
@@ -174,6 +176,22 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = signature.replace(parameters=parameters)  # pyright: ignore[reportAttributeAccessIssue]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def with_quiet(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option --quiet, which the functions of `polyseme.cli.progress` obey."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in signature.parameters.values()]
+    quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QuietOption)
+
+    @functools.wraps(command)
+    def run(quiet: bool = False, **given: Any) -> None:  # noqa: ANN401 - values of any option
+        set_quiet(quiet)
+        command(**given)
+
+    run.__signature__ = signature.replace(parameters=[*parameters, quiet])  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {one.name: one.annotation for one in (*parameters, quiet)}
     return run
 
 

@@ -1,31 +1,24 @@
-"""What commands show and write: progress bars, tables for people, JSON for machines."""
+"""What commands show and write: tables for people, JSON for machines."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from polyseme.errors import PolysemeError
+from polyseme.cli.progress import working
 from polyseme.files import atomic_write
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
     from polyseme.embedding.encoder import Encoder
-    from polyseme.embedding.parts import Parts
 
 _COLUMN_GAP = 3  # characters between two columns on a terminal
-REFRESH_SECONDS = 0.1  # between two updates of a progress bar
 _NARROWEST = 30  # characters that a column of text is folded into
 
 
@@ -35,93 +28,6 @@ def open_embedder(model: str | None, device: str) -> Encoder:
 
     with working(f"opening {model or 'the English model'}"):
         return load(model, device=device)
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show a spinner on a terminal while the block runs; print nothing elsewhere."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(f"{escape(what)} ..."):
-        yield
-
-
-def make_spinner() -> RichProgress:
-    """A spinner with a description and the elapsed time, which is shown on a terminal only."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-
-
-class Progress:
-    """Progress bar that counts embedded sentences and words."""
-
-    def __init__(self, already: int) -> None:
-        self.sentences = already
-        self.already = already
-        self.words = 0
-        self.misread: Counter[str] = Counter()
-        self._started = self._drawn = time.monotonic()
-        self._ended: float | None = None
-        self._bar = make_spinner()
-        self._task = self._bar.add_task("reading ...", total=None)
-
-    def __enter__(self) -> Progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended = time.monotonic()
-        self._bar.stop()
-
-    def advance(self, words: list[str], misread: Mapping[str, int]) -> None:
-        """Count one more sentence, and redraw the bar now and then."""
-        self.sentences += 1
-        self.words += len(words)
-        self.misread.update(misread)
-        now = time.monotonic()
-        if now - self._drawn > REFRESH_SECONDS:
-            self._drawn = now
-            self._bar.update(self._task, description=self._summary())
-
-    def report(self, encoder: Encoder) -> None:
-        """Print a summary: counts, speed, and words that the model could not read in full."""
-        self._bar.stop()
-        resumed = f" ({self.already:,} of them from an earlier run)" if self.already else ""
-        layers = plural(encoder.num_layers, "layer")
-        typer.echo(f"{self._summary()}{resumed}; {layers} of {encoder.dim}", err=True)
-        for remark in encoder.remarks():
-            typer.echo(remark, err=True)
-        for what, count in self.misread.items():
-            if count:
-                typer.echo(f"{count:,} words were {what}", err=True)
-
-    def _summary(self) -> str:
-        seconds = max((self._ended or time.monotonic()) - self._started, 1e-9)
-        counts = f"{plural(self.sentences, 'sentence')}, {plural(self.words, 'word')}"
-        return f"{counts}, {self.words / seconds:,.0f} words/s"
-
-
-@contextmanager
-def keep_finished(parts: Parts) -> Iterator[None]:
-    """Save finished sentences when a run fails or is interrupted, and say how to resume it."""
-    try:
-        yield
-    except (KeyboardInterrupt, PolysemeError, OSError, MemoryError) as error:
-        parts.keep()
-        if isinstance(error, KeyboardInterrupt):
-            kept = f"{parts.done:,} sentences are kept; the same command with --resume continues"
-            typer.echo(f"interrupted: {kept if parts.done else 'nothing was finished yet'}", err=True)
-            raise SystemExit(130) from None
-        raise
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

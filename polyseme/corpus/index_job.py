@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.job import OutputSpec, Unit, embed_into, single_sentences
 from polyseme.embedding.layers import LayerChoice, needed_layers
 from polyseme.embedding.parts import Parts, parts_folder
+from polyseme.embedding.records import Record
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import check_absent
 
@@ -37,7 +38,7 @@ class IndexJob:
         resume: bool = False,
         overwrite: bool = False,
     ) -> None:
-        _check_folder(folder, overwrite)
+        _check_folder(folder, overwrite or (resume and parts_folder(folder).exists()))
         self.embedder, self.folder = embedder, folder
         numbers = needed_layers(layer, embedder.num_layers)
         if layer != "all" and len(numbers) != 1:
@@ -51,9 +52,9 @@ class IndexJob:
         filled = (words for words in sentences if words)
         return embed_into(self.parts, single_sentences(filled), self._embed, self.spec)
 
-    def finish(self) -> None:
-        """Merge the parts into an index, and remove them."""
-        write_index(self.parts.read(), self.folder, self.origin)
+    def finish(self, watch: Callable[[Iterator[Record]], Iterator[Record]] = iter) -> None:
+        """Merge the parts into an index, and remove them; ``watch`` may count the records on their way."""
+        write_index(watch(self.parts.read()), self.folder, self.origin)
         self.parts.remove()
 
     def _begin(self, resume: bool, overwrite: bool) -> Parts:
@@ -74,5 +75,3 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
     check_absent(folder, overwrite)
     if folder.exists() and not (folder / "index.json").is_file():
         raise OutputError(f"{folder} exists and is not an index, so it is not replaced; choose another name")
-    if not folder.absolute().parent.is_dir():
-        raise OutputError(f"{folder} cannot be written: there is no folder {folder.absolute().parent}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from polyseme.embedding.layers import LayerChoice
 from polyseme.embedding.similarity import as_vectors, cosine_matrix
 from polyseme.embedding.texts import Texts, encode_texts
 from polyseme.errors import ConfigError, InputError
+from polyseme.progress import track
 from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class Encoder(nn.Module, ABC):
         Sentences are taken as they are needed, a few thousand words ahead, so a stream of any length takes constant
         memory. A sentence's vectors depend on nothing but the sentence.
         """
-        return self.strategy().embed(sentences, self.settings)
+        total = len(sentences) if isinstance(sentences, Sized) else None
+        return track(self.strategy().embed(sentences, self.settings), "embedding", total, words=count_words)
 
     def encode(
         self, texts: Texts, *, pool: str = "mean", layers: LayerChoice = "average", normalize: bool = False
@@ -139,10 +141,6 @@ class Encoder(nn.Module, ABC):
         """
         return Counter()
 
-    def remarks(self) -> list[str]:
-        """Sentences worth printing after words were embedded, such as the hit rate of the cache."""
-        return []
-
     def describe(self) -> dict[str, str | int]:
         """Facts about the model for people, by name: parameters, layers, dimensions."""
         parameters = sum(weight.numel() for weight in self.parameters())
@@ -190,6 +188,11 @@ class ForwardStrategy(EmbedStrategy):
         array = layers.to(dtype).cpu().numpy()
         lengths = mask.sum(dim=1).tolist()
         return partial(list, [np.array(array[row, :, :length]) for row, length in enumerate(lengths)])
+
+
+def count_words(vectors: np.ndarray) -> int:
+    """Number of words of an embedded sentence (layers, words, dim)."""
+    return vectors.shape[1]
 
 
 def hash_weights(digest: _Hash, weights: Mapping[str, Tensor]) -> None:

@@ -16,6 +16,7 @@ from polyseme.embedding.layers import POOLINGS, LayerChoice, choose, pool
 from polyseme.embedding.parts import Parts
 from polyseme.embedding.records import Record
 from polyseme.errors import ConfigError, OutputError, nearest
+from polyseme.progress import skipped_so_far
 from polyseme.text.vocabulary import BOS, EOS
 
 Unit = list[list[str]]
@@ -87,6 +88,8 @@ def embed_into(parts: Parts, units: Iterable[Unit], embed: EmbedUnits, spec: Out
         for unit in _checked(units, parts, spec):
             before, number = number, number + len(unit)
             if number > done:
+                if before <= done:
+                    skipped_so_far()
                 begun.append((unit, max(0, done - before)))
                 yield unit
 

@@ -25,6 +25,7 @@ import numpy as np
 from polyseme.embedding.records import Kind, Record
 from polyseme.errors import FormatError, OutputError
 from polyseme.files import UNFINISHED, atomic_write
+from polyseme.locks import LOCK
 
 Fingerprint = Mapping[str, str | int | bool]
 
@@ -32,6 +33,7 @@ PART_BYTES = 16 << 20
 PART_SENTENCES = 10_000
 _ALIGNMENT = 64
 _CHECKSUM = 4
+_LEFTOVERS = (UNFINISHED, LOCK)  # of a run that was killed while it wrote
 
 
 def parts_folder(output: Path) -> Path:
@@ -56,7 +58,7 @@ class Parts:
             folder.mkdir(exist_ok=True)
         except OSError as error:
             raise OutputError(f"cannot make the folder {folder}: {error.strerror}") from error
-        if any(path.suffix != UNFINISHED for path in folder.iterdir()):
+        if any(path.suffix not in _LEFTOVERS for path in folder.iterdir()):
             raise OutputError(
                 f"{folder} holds an earlier run: --resume continues it, --overwrite forgets it, or remove the folder"
             )
@@ -177,7 +179,7 @@ def _part_path(folder: Path, first: int) -> Path:
 
 def _own_files(folder: Path) -> list[Path]:
     """What we have written into a folder, the last part first and the fingerprint at the end."""
-    ours = [path for path in folder.iterdir() if path.suffix in (".part", UNFINISHED)]
+    ours = [path for path in folder.iterdir() if path.suffix in (".part", *_LEFTOVERS)]
     return [*sorted(ours, reverse=True), *folder.glob("fingerprint.json")]
 
 

@@ -17,10 +17,11 @@ import numpy as np
 import torch
 
 from polyseme.errors import ConfigError, FormatError, require
-from polyseme.files import atomic_write, check_absent, make_folder, read_json
+from polyseme.files import atomic_write, check_absent, make_folder
 from polyseme.formats.bilm_table import TensorEntry, entries
-from polyseme.formats.hdf5 import find_dataset, open_hdf5, read_dataset
-from polyseme.formats.stored import StoredModel
+from polyseme.formats.budget import Budget, check_unpacked_size, read_model_json
+from polyseme.formats.hdf5 import find_dataset, find_object, open_hdf5, read_dataset
+from polyseme.formats.stored import StoredModel, check_finite
 from polyseme.model.config import BiLMConfig, CharCnnConfig, Direction, InputConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
 from polyseme.text.word_encoder import ByteCharacters, WordEncoder
@@ -55,7 +56,7 @@ def load(path: Path, vocabulary: Path | None = None) -> StoredModel:
         return _load_embedding(path, vocabulary)
     options_path = path if path.suffix == ".json" else _find_options(weights)
     with open_hdf5(weights) as file:
-        config = _config(read_json(options_path), file, str(options_path))
+        config = _config(read_model_json(options_path), file, str(options_path))
         if embedding:
             config = _with_table(config, embedding)
         tensors = _read_weights(config, file, embedding)
@@ -97,7 +98,7 @@ def options_path(weights: Path) -> Path:
 
 def _is_options(path: Path) -> bool:
     try:
-        return "lstm" in read_json(path)
+        return "lstm" in read_model_json(path)
     except FormatError:
         return False
 
@@ -140,13 +141,15 @@ def _may_have_lstm(path: Path) -> bool:
 
 def _has_lstm(path: Path) -> bool:
     with open_hdf5(path) as file:
-        return "RNN_0" in file or "rnn" in file
+        return find_object(file, "RNN_0") is not None or find_object(file, "rnn") is not None
 
 
 def _config(options: Mapping[str, Any], file: h5py.File, where: str) -> BiLMConfig:
     lstm, inside = _need(options, "lstm", dict, where), f"{where}: lstm"
     dim = _need(lstm, "projection_dim", int, inside)
-    directions: tuple[Direction, ...] = ("forward", "backward") if "RNN_1" in file else ("forward",)
+    directions: tuple[Direction, ...] = ("forward",)
+    if find_object(file, "RNN_1") is not None:
+        directions = ("forward", "backward")
     recurrent = LstmConfig(
         cells=_need(lstm, "dim", int, inside),
         dim=dim,
@@ -167,7 +170,7 @@ def _input_config(options: Mapping[str, Any], dim: int, file: h5py.File, where: 
     cnn, where = _need(options, "char_cnn", dict, where), f"{where}: char_cnn"
     filters = _need(cnn, "filters", list, where)
     if not all(isinstance(pair, list) and [type(number) for number in pair] == [int, int] for pair in filters):
-        raise FormatError(f"{where}: 'filters' should be pairs of width and count, not {filters!r}")
+        raise FormatError(f"{where}: 'filters' should be pairs of width and count, not {filters!r:.100}")
     characters = CharCnnConfig(
         dim=_need(_need(cnn, "embedding", dict, where), "dim", int, f"{where}: embedding"),
         filters=tuple((width, count) for width, count in filters),
@@ -175,7 +178,7 @@ def _input_config(options: Mapping[str, Any], dim: int, file: h5py.File, where: 
         activation=_get(cnn, "activation", str, "relu", where),
         num_highway=_get(cnn, "n_highway", int, 0, where),
     )
-    return InputConfig(dim, characters, projected="CNN_proj" in file)
+    return InputConfig(dim, characters, projected=find_object(file, "CNN_proj") is not None)
 
 
 def _with_table(config: BiLMConfig, embedding: Path) -> BiLMConfig:
@@ -214,6 +217,7 @@ def _words(config: BiLMConfig, folder: Path, vocabulary: Path | None) -> WordEnc
     found = [vocabulary] if vocabulary else sorted([*folder.glob("vocab*.txt"), *folder.glob("vocab*.txt.gz")])
     if not found:
         raise FormatError(f"{folder}: a model that reads word ids needs its vocabulary, vocab.txt, beside it")
+    check_unpacked_size(found[0])
     words = Vocabulary.load(found[0])
     if len(words) != config.input.num_words:
         raise FormatError(
@@ -225,22 +229,26 @@ def _words(config: BiLMConfig, folder: Path, vocabulary: Path | None) -> WordEnc
 def _read_weights(config: BiLMConfig, file: h5py.File, embedding: Path | None) -> dict[str, torch.Tensor]:
     """Read all tensors; the table of word vectors comes from its own file, where one is given."""
     weights: dict[str, torch.Tensor] = {}
+    budget = Budget(Path(file.filename))
     for entry in entries(config):
         if entry.theirs == "embedding" and embedding:
             with open_hdf5(embedding) as table:
-                weights.update(_read_entry(table, entry))
+                weights.update(_read_entry(table, entry, Budget(embedding)))
         else:
-            weights.update(_read_entry(file, entry))
+            weights.update(_read_entry(file, entry, budget))
     return weights
 
 
-def _read_entry(file: h5py.File, entry: TensorEntry) -> Iterator[tuple[str, torch.Tensor]]:
+def _read_entry(file: h5py.File, entry: TensorEntry, budget: Budget) -> Iterator[tuple[str, torch.Tensor]]:
     shapes = [entry.shape]
     if entry.theirs == "char_embed":  # some dumps have a row for padding before the others
         shapes.append((entry.shape[0] + 1, entry.shape[1]))
-    array = read_dataset(file, _actual_name(file, entry.theirs), shapes)[-entry.shape[0] :]
+    theirs = _actual_name(file, entry.theirs)
+    with np.errstate(over="ignore"):  # infinity is refused below
+        array = read_dataset(file, theirs, shapes, budget).astype(np.float32, copy=False)[-entry.shape[0] :]
+    check_finite(torch.from_numpy(array), f"{file.filename}: dataset {theirs!r}")
     for name, part in zip(entry.ours, entry.split(array), strict=True):
-        yield name, torch.from_numpy(np.ascontiguousarray(part, dtype=np.float32))
+        yield name, torch.from_numpy(np.ascontiguousarray(part))
 
 
 def _actual_name(file: h5py.File, name: str) -> str:
@@ -257,7 +265,7 @@ def _lstm_name(file: h5py.File, direction: int, layer: int, *tensors: str) -> st
     roots = [f"RNN_{direction}/RNN", *(["rnn"] if direction == 0 else [])]
     levels = [f"MultiRNNCell/Cell{layer}/LSTMCell", *(["LSTMCell"] if layer == 0 else [])]
     names = (f"{root}/{level}/{tensor}" for root in roots for level in levels for tensor in tensors)
-    return next((name for name in names if name in file), None)
+    return next((name for name in names if find_object(file, name) is not None), None)
 
 
 def _options(config: BiLMConfig) -> dict[str, Any]:

@@ -8,16 +8,15 @@ copies.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from polyseme.errors import FormatError, InputError
-from polyseme.files import read_json
+from polyseme.formats.budget import check_plain_file, read_model_json
+from polyseme.formats.pickles import read_pickled_tensors
 from polyseme.formats.stored import StoredModel, check_weights
 from polyseme.model.config import PUBLISHED_FILTERS, BiLMConfig, CharCnnConfig, InputConfig, LstmConfig
 from polyseme.text.vocabulary import Vocabulary
@@ -49,8 +48,8 @@ def load(path: Path) -> StoredModel:
     """Load an ELMoForManyLangs model."""
     folder = path if path.is_dir() else path.parent
     architecture = _architecture(folder)
-    embedder = _tensors(folder / "token_embedder.pkl")
-    encoder = _tensors(folder / "encoder.pkl")
+    embedder = read_pickled_tensors(folder / "token_embedder.pkl")
+    encoder = read_pickled_tensors(folder / "encoder.pkl")
     try:
         config = _config(architecture, embedder, folder)
         weights = dict(_translate(config, embedder, encoder))
@@ -64,26 +63,24 @@ def load(path: Path) -> StoredModel:
 
 def _architecture(folder: Path) -> Mapping[str, Any]:
     """Architecture file: the one that config.json names, if it is in this folder; else any there; else the default."""
-    named = read_json(folder / "config.json").get("config_path") if (folder / "config.json").is_file() else None
+    config = folder / "config.json"
+    named = read_model_json(config).get("config_path") if config.is_file() else None
     inside = (folder / str(named)).resolve()
     candidates = [inside] if named and inside.is_relative_to(folder.resolve()) else []
     candidates += [folder / Path(str(named)).name] if named else []
-    candidates += sorted(file for file in folder.glob("*.json") if file.name != "config.json")
     for file in candidates:
-        if file.is_file() and "token_embedder" in (found := read_json(file)):
+        if file.is_file() and "token_embedder" in (found := read_model_json(file)):
             return found
-    return DEFAULT
+    others = (file for file in sorted(folder.glob("*.json")) if file.is_file() and file != config)
+    return next((found for file in others if "token_embedder" in (found := _settings_in(file))), DEFAULT)
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
-    """Load a pickled dictionary of tensors safely (``weights_only``)."""
+def _settings_in(file: Path) -> Mapping[str, Any]:
+    """Settings in a file that happens to be there; none in one that is something else."""
     try:
-        tensors = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError) as error:
-        raise FormatError(f"{path} is not a plain pickle of tensors, so it is not opened") from error
-    if not isinstance(tensors, Mapping) or not all(isinstance(tensor, Tensor) for tensor in tensors.values()):
-        raise FormatError(f"{path} should hold tensors by name, not {type(tensors).__name__}")
-    return {str(name): tensor.float() for name, tensor in tensors.items()}
+        return read_model_json(file)
+    except FormatError:
+        return {}
 
 
 def _config(architecture: Mapping[str, Any], embedder: Mapping[str, Tensor], folder: Path) -> BiLMConfig:
@@ -159,6 +156,7 @@ def _words(folder: Path, config: BiLMConfig, longest: int) -> WordEncoder:
 def _dictionary(path: Path, rows: int) -> tuple[str, ...]:
     """Read a dictionary: lines of token, tab, id; a line that lost its token (a stripped blank) is U+3000."""
     entries = {}
+    check_plain_file(path)
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -167,8 +165,10 @@ def _dictionary(path: Path, rows: int) -> tuple[str, ...]:
         if not (parts := line.strip().split("\t")) or parts == [""]:
             continue
         token, place = ("\u3000", parts[0]) if len(parts) == 1 else (parts[0], parts[-1])
-        if not place.isdecimal() or int(place) >= rows:
-            raise FormatError(f"{path} line {number}: expected a token, a tab and a number below {rows}; got {line!r}")
+        if not (place.isdecimal() and len(place) < 12) or int(place) >= rows:
+            raise FormatError(
+                f"{path} line {number}: expected a token, a tab and a number below {rows}; got {line!r:.100}"
+            )
         entries[int(place)] = token
     if len(entries) != rows:
         raise FormatError(f"{path} has {len(entries)} entries, but the weights have {rows} rows")

@@ -23,7 +23,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
-from polyseme.files import atomic_folder, check_absent, read_json
+from polyseme.files import atomic_folder, check_absent
+from polyseme.formats.budget import check_plain_file, read_model_json
 from polyseme.formats.stored import (
     PRECISIONS,
     Precision,
@@ -57,7 +58,7 @@ def recognises(path: Path) -> bool:
 def has_own_config(path: Path) -> bool:
     """Whether a path is a folder whose config.json says that it is of this format."""
     try:
-        return read_json(_folder(path) / CONFIG).get("format") == NAME
+        return read_model_json(_folder(path) / CONFIG).get("format") == NAME
     except FormatError:
         return False
 
@@ -184,7 +185,7 @@ def write_manifest(folder: Path) -> None:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read a manifest: size and SHA-256 of files, by name."""
-    files = read_json(folder / MANIFEST).get("files")
+    files = read_model_json(folder / MANIFEST).get("files")
     if not isinstance(files, dict):
         raise FormatError(f"{folder / MANIFEST} should list the files of the model")
     return files
@@ -198,11 +199,16 @@ def verify(folder: Path, *names: str) -> None:
         raise FormatError(f"{folder / MANIFEST} should list {' and '.join(missing)}")
     for name in names:
         file, expected = folder / name, listed[name]
+        if not isinstance(expected, dict):
+            raise FormatError(f"{folder / MANIFEST} should list size and SHA-256 of {name}, not {expected!r:.60}")
         if not file.is_file():
             raise FormatError(f"{folder}: {name} is in the manifest but not in the folder; copy the model again")
+        check_plain_file(file)
         size = file.stat().st_size
         if size != expected.get("bytes"):
-            raise FormatError(f"{file} should have {expected.get('bytes')} bytes, not {size}; copy the model again")
+            raise FormatError(
+                f"{file} should have {expected.get('bytes')!r:.30} bytes, not {size}; copy the model again"
+            )
         if _sha256(file) != expected.get("sha256"):
             raise FormatError(f"{file} is damaged: its SHA-256 is not the manifest's; copy the model again")
 
@@ -252,7 +258,7 @@ def _folder(path: Path) -> Path:
 def _read_settings(folder: Path) -> dict[str, Any]:
     if (folder / MANIFEST).is_file() or not (folder / CONFIG).is_file():
         verify(folder, CONFIG)  # else it is a folder of another toolkit, or the checks below say what is wrong
-    settings = read_json(folder / CONFIG)
+    settings = read_model_json(folder / CONFIG)
     if settings.get("format") != NAME or settings.get("version") != VERSION:
         if "model_type" in settings:
             raise FormatError(f"{folder} is not an ELMo model but a transformers folder ({settings['model_type']!r})")

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from polyseme.errors import FormatError, nearest
+from polyseme.formats.tensor_file import check_finite, read_tensors
 from polyseme.model.bilm import BiLM
 from polyseme.model.config import BiLMConfig
 from polyseme.model.softmax import Head, SoftmaxConfig, build_softmax
@@ -31,11 +30,11 @@ from polyseme.text.word_encoder import WordEncoder
 Precision = Literal["fp32", "fp16", "int8"]
 PRECISIONS: tuple[Precision, ...] = ("fp32", "fp16", "int8")
 _TINY = torch.finfo(torch.float32).tiny
+_STORED = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8)
 
 WORTH_RELEASING = 1 << 20  # bytes
 _MADV_PAGEOUT = 21  # drop what is unchanged in a file, keep everything else
 
-Config = TypeVar("Config")
 Network = TypeVar("Network", bound=nn.Module)
 
 
@@ -53,7 +52,7 @@ class StoredModel:
 
     def build(self) -> BiLM:
         """Build the network with these weights, ready to embed."""
-        return _with_weights(_skeleton(self.config, BiLM), self.weights)
+        return _with_weights(build_on_meta(lambda: BiLM(self.config)), self.weights)
 
 
 @dataclass(frozen=True)
@@ -66,28 +65,45 @@ class StoredSoftmax:
 
     def build(self) -> Head:
         """Build the softmax module with these weights."""
-        return _with_weights(_skeleton(self.config, build_softmax), self.weights)
+        return _with_weights(build_on_meta(lambda: build_softmax(self.config)), self.weights)
 
 
 def check_weights(config: BiLMConfig | SoftmaxConfig, weights: Mapping[str, Tensor], where: str) -> None:
     """Check the weights: refuse missing, unknown, misshapen or non-finite tensors, by name."""
-    network = _skeleton(config, BiLM) if isinstance(config, BiLMConfig) else _skeleton(config, build_softmax)
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    check_fit(
+        build_on_meta(lambda: BiLM(config) if isinstance(config, BiLMConfig) else build_softmax(config)), weights, where
+    )
+
+
+def check_fit(network: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Check weights against a network, be it on "meta": the same names and shapes, and finite numbers."""
+    expected = network.state_dict()
     for name in weights:
         if name not in expected:
-            raise FormatError(f"{where}: unexpected tensor {name!r}, which this model does not have")
-    for name, shape in expected.items():
+            raise FormatError(f"{where}: unexpected tensor {name!r:.100}, which this model does not have")
+    for name, tensor in expected.items():
         if name not in weights:
             raise FormatError(f"{where}: the tensor {name!r} is missing.{nearest(name, weights)}")
-        if tuple(weights[name].shape) != shape:
-            raise FormatError(f"{where}: {name!r} should have shape {shape}, not {tuple(weights[name].shape)}")
-        check_finite(weights[name], f"{where}: {name!r}")
+        if weights[name].shape != tensor.shape:
+            shapes = f"{tuple(tensor.shape)}, not {tuple(weights[name].shape)}"
+            raise FormatError(f"{where}: {name!r} should have shape {shapes}")
+        check_finite(weights[name].to(tensor.dtype), f"{where}: {name!r}")
 
 
-def check_finite(tensor: Tensor, what: str) -> None:
-    """Check for NaN and infinity, which would spoil every vector."""
-    if not torch.isfinite(tensor).all():
-        raise FormatError(f"{what} holds values that are not finite (NaN or infinity); the file is damaged")
+def check_words(config: BiLMConfig, words: WordEncoder, where: str) -> None:
+    """Check that every id of the word encoder has a row in the tables of the model."""
+    read = config.input.characters
+    if read and words.characters and words.characters.size != read.num_characters:
+        raise FormatError(
+            f"{where}: the model has {read.num_characters:,} characters, but its words are spelled with "
+            f"{words.characters.size:,}"
+        )
+    if words.vocabulary is not None and len(words.vocabulary) != config.input.num_words:
+        raise FormatError(
+            f"{where}: the model has {config.input.num_words:,} words, but its vocabulary {len(words.vocabulary):,}"
+        )
+    if words.longest is not None and (type(words.longest) is not int or words.longest < 1):
+        raise FormatError(f"{where}: vocabulary.longest should be a number of characters, not {words.longest!r:.60}")
 
 
 def pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tensor]:
@@ -106,18 +122,26 @@ def pack(weights: Mapping[str, Tensor], precision: Precision) -> dict[str, Tenso
 
 def read_weights(file: Path) -> dict[str, Tensor]:
     """Read stored weights as fp32; those stored so stay in the mapped file until they are needed."""
-    try:
-        stored = load_file(file)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise FormatError(f"{file} cannot be read: {error}") from error
+    stored = read_tensors(file)
     weights = {}
     for name, weight in stored.items():
         if name.removesuffix(".scale") in stored and name.endswith(".scale"):
             continue
-        scale = stored.get(f"{name}.scale")
-        wide = weight.float()
-        weights[name] = wide if scale is None else wide * scale
+        if weight.dtype not in _STORED:
+            raise FormatError(f"{file}: {name!r:.100} should hold floating-point numbers or int8, not {weight.dtype}")
+        weights[name] = _scaled(weight, stored.get(f"{name}.scale"), f"{file}: {name!r:.100}")
     return weights
+
+
+def _scaled(weight: Tensor, scale: Tensor | None, where: str) -> Tensor:
+    if scale is None:
+        return weight.float()
+    expected = [(1, size) for size in weight.shape]
+    if scale.dim() != weight.dim() or any(size not in pair for size, pair in zip(scale.shape, expected, strict=True)):
+        raise FormatError(
+            f"{where} has shape {tuple(weight.shape)}, but its scales have {tuple(scale.shape)}; expected one an output"
+        )
+    return weight.float().mul_(scale) if weight.dtype == torch.int8 else (weight.float() * scale).float()
 
 
 def release_mapped_pages(*tensors: Tensor) -> None:
@@ -145,9 +169,10 @@ class _SkipInitialization(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _skeleton(config: Config, build: Callable[[Config], Network]) -> Network:
+def build_on_meta(build: Callable[[], Network]) -> Network:
+    """Build a network that has names and shapes but no numbers, and takes no memory."""
     with torch.device("meta"), _SkipInitialization():
-        return build(config)
+        return build()
 
 
 def _with_weights(network: Network, weights: Mapping[str, Tensor]) -> Network:

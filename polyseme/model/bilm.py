@@ -162,18 +162,33 @@ def read_direction(
 ) -> tuple[Tensor, LstmState]:
     """One direction in reading order, as in training: the top layer (T, B, P), and the state after the last word.
 
+    Takes the arguments of `read_layers`; dropout is applied to the top layer too.
+    """
+    layers, after = read_layers(bilm, direction, inputs, state, drop)
+    return drop(layers[-1]), after
+
+
+def read_layers(
+    bilm: BiLM,
+    direction: int,
+    inputs: Tensor,
+    state: LstmState | None = None,
+    drop: Callable[[Tensor], Tensor] = lambda vectors: vectors,
+) -> tuple[list[Tensor], LstmState]:
+    """All layers (T, B, P) of one direction in reading order, the inputs first, and the state after the last word.
+
     Args:
         bilm: The model.
         direction: Which of its directions, by place in ``bilm.config.directions``.
         inputs: Context-free vectors (T, B, P) of the words in reading order: for the backward direction, last first.
         state: The state (layers, B, ...) to start from; zeros when not given. No gradient flows into it.
-        drop: Dropout, applied to the input of each LSTM layer and to the top layer.
+        drop: Dropout, applied to the input of each LSTM layer.
     """
     state = direction_state(bilm, inputs.shape[1]) if state is None else state
     config = bilm.config.lstm
-    hiddens, cells = [], []
+    layers, hiddens, cells = [inputs], [], []
     for number, lstm in enumerate(cast("Sequence[Lstmp]", bilm.lstms[direction])):
-        inputs = drop(inputs)
+        inputs = drop(layers[-1])
         outputs, after = run_sequence(
             LstmpWeights(lstm.input, lstm.recurrent, lstm.bias, lstm.projection),
             inputs,
@@ -184,8 +199,8 @@ def read_direction(
         )
         hiddens.append(after.hidden)
         cells.append(after.cell)
-        inputs = outputs + inputs if config.residual and number > 0 else outputs
-    return drop(inputs), LstmState(torch.stack(hiddens), torch.stack(cells)) if hiddens else state
+        layers.append(outputs + inputs if config.residual and number > 0 else outputs)
+    return layers, LstmState(torch.stack(hiddens), torch.stack(cells)) if hiddens else state
 
 
 def direction_state(bilm: BiLM, rows: int) -> LstmState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import types
 import typing
 from collections.abc import Mapping
@@ -13,7 +12,14 @@ from typing import Any, Literal, TypeVar
 from polyseme.errors import ConfigError, nearest
 
 Direction = Literal["forward", "backward"]
-MAX_LAYERS = 100  # far beyond any model; a damaged file may say anything
+# Bounds far beyond any model: a damaged file may say anything, and sizes are multiplied with each other.
+MAX_LAYERS = 100
+MAX_DIM = 1 << 17  # of vectors, cells and filters
+MAX_FILTERS = 100  # widths of filters
+MAX_CHARACTERS = 1_000  # of a word: each word of a batch is padded to so many
+MAX_ROWS = 1 << 31  # words or characters: rows are 32-bit numbers
+MAX_FORGET_BIAS = 100.0  # the sigmoid is 0 or 1 in fp32 long before
+MIN_CLIP, MAX_CLIP = 1e-30, 1e30  # numbers that fp32 holds
 PUBLISHED_FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 KINDS = {tuple: "a list", bool: "true or false"}  # as a file of settings has them
@@ -33,11 +39,18 @@ class CharCnnConfig:
     num_highway: int = 1
 
     def __post_init__(self) -> None:
-        _positive(self, "num_characters", "dim")
+        _within(self, "num_characters", 1, MAX_ROWS)
+        _within(self, "dim", 1, MAX_DIM)
         if not self.filters or any(width < 1 or count < 1 for width, count in self.filters):
-            raise ConfigError(f"filters must be pairs of width and count, each 1 or more; got {self.filters}")
+            raise ConfigError(f"filters must be pairs of width and count, each 1 or more; got {self.filters!s:.100}")
+        if len(self.filters) > MAX_FILTERS or self.num_filters > MAX_DIM:
+            raise ConfigError(
+                f"filters must be of at most {MAX_FILTERS} widths and {MAX_DIM:,} in all; "
+                f"got {len(self.filters):,} widths and {self.num_filters:,} filters"
+            )
+        _within(self, "max_characters", 3, MAX_CHARACTERS)
         widest = max(width for width, _ in self.filters)
-        if self.max_characters < max(widest, 3):
+        if self.max_characters < widest:
             raise ConfigError(
                 f"max_characters is {self.max_characters}, but the widest filter reads {widest} characters"
             )
@@ -62,7 +75,9 @@ class InputConfig:
     projected: bool = True
 
     def __post_init__(self) -> None:
-        _positive(self, "dim")
+        _within(self, "dim", 1, MAX_DIM)
+        _within(self, "num_words", 0, MAX_ROWS)
+        _within(self, "word_dim", 0, MAX_DIM)
         if bool(self.num_words) != bool(self.word_dim):
             raise ConfigError(f"num_words ({self.num_words}) and word_dim ({self.word_dim}) go together")
         if not self.num_features:
@@ -92,16 +107,16 @@ class LstmConfig:
     forget_bias: float = 1.0  # added to the stored bias at run time, as in TensorFlow
 
     def __post_init__(self) -> None:
-        _positive(self, "cells", "dim")
+        _within(self, "cells", 1, MAX_DIM)
+        _within(self, "dim", 1, MAX_DIM)
         _within(self, "num_layers", 0, MAX_LAYERS)
-        if not math.isfinite(self.forget_bias):
-            raise ConfigError(f"forget_bias must be a finite number; got {self.forget_bias}")
+        _within(self, "forget_bias", -MAX_FORGET_BIAS, MAX_FORGET_BIAS)
         if not self.projected and self.cells != self.dim:
             raise ConfigError(f"without a projection cells ({self.cells}) and dim ({self.dim}) must be equal")
         for name in ("cell_clip", "output_clip"):
             clip = getattr(self, name)
-            if clip is not None and not 0 < clip < math.inf:
-                raise ConfigError(f"{name} must be above 0, or null for none; got {clip}")
+            if clip is not None and not MIN_CLIP <= clip <= MAX_CLIP:
+                raise ConfigError(f"{name} must be above 0, at most {MAX_CLIP:g}, or null for none; got {clip}")
 
 
 @dataclass(frozen=True)
@@ -202,12 +217,6 @@ def _value(hint: Any, value: Any, where: str) -> Any:  # noqa: ANN401
     return value
 
 
-def _within(config: object, name: str, least: int, most: int) -> None:
+def _within(config: object, name: str, least: float, most: float) -> None:
     if not least <= getattr(config, name) <= most:
-        raise ConfigError(f"{name} must be {least} to {most}; got {getattr(config, name)}")
-
-
-def _positive(config: object, *names: str) -> None:
-    for name in names:
-        if getattr(config, name) < 1:
-            raise ConfigError(f"{name} must be 1 or more; got {getattr(config, name)}")
+        raise ConfigError(f"{name} must be {least:,} to {most:,}; got {getattr(config, name)!r:.60}")

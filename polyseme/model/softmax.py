@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from polyseme.errors import ConfigError
+from polyseme.model.config import MAX_DIM, MAX_ROWS
 
 PIECE, GPU_PIECE = 1 << 22, 1 << 27  # scores (N, V) that are held at a time
 SHRINKING = 4  # each cluster of rarer words has so many times fewer dimensions, as torch has it
@@ -39,9 +40,9 @@ class SoftmaxConfig:
     cutoffs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, least in (("num_words", 3), ("dim", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} of a softmax must be {least} or more; got {getattr(self, name)}")
+        for name, least, most in (("num_words", 3, MAX_ROWS), ("dim", 1, MAX_DIM)):
+            if not least <= getattr(self, name) <= most:
+                raise ConfigError(f"{name} of a softmax must be {least} to {most:,}; got {getattr(self, name)}")
         places = (0, *self.cutoffs, self.num_words)
         if any(later <= earlier for earlier, later in pairwise(places)):
             raise ConfigError(f"cutoffs must rise from 1 to below {self.num_words} words; got {self.cutoffs}")

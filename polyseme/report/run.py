@@ -132,6 +132,11 @@ class Report:
         model, name = self._models[done // each].typed, self._measurements[done % each].name
         return f"[{done + 1}/{len(self._models) * each}] {model}: measuring {name}"
 
+    @property
+    def page(self) -> Path:
+        """The path of the HTML page."""
+        return self._settings.output / "report.html"
+
     def write(self) -> list[Path]:
         """Write the page, its numbers as JSON, and the timings, which alone differ from run to run."""
         sections = self._judge()
@@ -144,7 +149,7 @@ class Report:
         )
         output = self._settings.output
         files = {
-            output / "report.html": write_page(page),
+            self.page: write_page(page),
             output / "report.json": _json(self._summary(sections)),
             output / "timings.json": _json({"steps": [asdict(step) for step in self._steps], "words/s": self._speeds}),
         }

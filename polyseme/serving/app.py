@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,7 +26,7 @@ def create_app(catalogue: Catalogue, settings: ServeSettings | None = None) -> F
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
-        await asyncio.to_thread(service.batcher.close)
+        await service.close()
 
     app = FastAPI(title="polyseme", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.service = service

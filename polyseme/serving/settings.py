@@ -1,9 +1,11 @@
-"""Settings of the server: key, CORS origins and limits. The defaults are safe on a small machine."""
+"""Settings of the server: key, CORS origins, host names and limits. The defaults are safe on a small machine."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from ipaddress import ip_address
 
 from polyseme.errors import ConfigError, nearest
 
@@ -22,7 +24,8 @@ class Limits:
         queue_words: Words of all requests in flight; more are refused with 429.
         deadline: Seconds after which an accepted request is dropped. With a slow model fewer requests are admitted, so
             that they stay well below it.
-        body_seconds: Seconds for a client to send its request.
+        split_seconds: Seconds to split the raw text of a request into sentences and words.
+        body_seconds: Seconds for a client to send its request, the headers and then the body.
         send_seconds: Seconds for a client to receive a chunk of the response.
         drain_seconds: Seconds to answer the accepted requests when the server is stopped.
         connections: Connections at a time.
@@ -36,6 +39,7 @@ class Limits:
     batch_words: int = 640
     queue_words: int = 16_384
     deadline: float = 30.0
+    split_seconds: float = 5.0
     body_seconds: float = 10.0
     send_seconds: float = 20.0
     drain_seconds: float = 30.0
@@ -59,11 +63,14 @@ class ServeSettings:
         key: The key that clients must send as ``Authorization: Bearer KEY``; None: no key is required.
         origins: Sites whose pages may send requests (CORS), as ``https://example.org``.
         limits: Limits on requests.
+        hosts: Names by which clients may reach the server, beside loopback names and the address it listens at;
+            ``*``: any.
     """
 
     key: str | None = None
     origins: tuple[str, ...] = ()
     limits: Limits = Limits()
+    hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.key is not None and (len(self.key) < 8 or not self.key.isascii() or not self.key.isprintable()):
@@ -71,6 +78,18 @@ class ServeSettings:
         for origin in self.origins:
             if origin != "*" and not origin.startswith(("http://", "https://")):
                 raise ConfigError(f"write an origin like https://example.org, not {origin!r}")
+        for host in self.hosts:
+            if host != "*" and not _is_host(host):
+                raise ConfigError(f"write a host like example.org, without http:// and without a port, not {host!r}")
+
+
+def _is_host(host: str) -> bool:
+    """Whether a text is a host name in small letters, or an address."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", host) is not None
+    return True
 
 
 def parse_limits(changes: Iterable[str]) -> Limits:

@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, FormatError, OutputError, PolysemeError
-from polyseme.files import atomic_folder, check_absent, read_json
+from polyseme.files import atomic_folder, check_absent
 from polyseme.formats import native, open_model, resolve_model_path
+from polyseme.formats.budget import read_model_json
 from polyseme.formats.native import read_manifest, verify, write_manifest
+from polyseme.formats.stored import build_on_meta, check_fit
+from polyseme.formats.tensor_file import read_tensors
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
 from polyseme.tasks.fitting.checkpoint import cpu_copies
@@ -161,23 +163,19 @@ def load_model(path: str | Path, task: str) -> tuple[dict[str, Any], dict[str, T
     if not (folder / "manifest.json").is_file():
         raise FormatError(f"{folder} is not a fitted {task}; expected a folder that `polyseme ... fit` has written")
     verify(folder, *{"config.json": None, "model.safetensors": None, **read_manifest(folder)})
-    config = read_json(folder / "config.json")
+    config = read_model_json(folder / "config.json")
     if config.get("format") != f"polyseme {task}" or config.get("version") != VERSION:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise FormatError(f"{folder} should be a 'polyseme {task}' of version {VERSION}, but it is {found}")
-    try:
-        return config, load_file(folder / "model.safetensors")
-    except (SafetensorError, OSError, ValueError) as error:
-        raise FormatError(f"{folder / 'model.safetensors'} cannot be read: {error}") from error
+    return config, read_tensors(folder / "model.safetensors")
 
 
-def load_weights(network: nn.Module, weights: Mapping[str, Tensor], folder: str | Path) -> None:
-    """Load weights into a network, exactly those that it has."""
+def check_network(build: Callable[[], nn.Module], weights: Mapping[str, Tensor], folder: str | Path) -> None:
+    """Check that weights are finite and those of a network, before memory is taken for it."""
     try:
-        network.load_state_dict(dict(weights))
-    except RuntimeError as error:
-        fault = str(error).splitlines()[-1].strip()
-        raise FormatError(f"{folder}: the weights do not fit the settings: {fault}") from error
+        check_fit(build_on_meta(build), weights, "model.safetensors")
+    except FormatError as error:
+        raise FormatError(f"{folder}: the weights do not fit the settings: {error}") from error
 
 
 def check_replaceable(place: Path, overwrite: bool) -> None:
@@ -191,7 +189,7 @@ def _is_fitted_model(place: Path) -> bool:
     if not place.is_dir() or not any(place.iterdir()):
         return place.is_dir()
     try:
-        return str(read_json(place / "config.json").get("format")).startswith("polyseme ")
+        return str(read_model_json(place / "config.json").get("format")).startswith("polyseme ")
     except FormatError:
         return False
 

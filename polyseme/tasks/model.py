@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -15,13 +15,15 @@ import torch
 
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
+from polyseme.formats import format_errors
 from polyseme.model.config import from_dict
+from polyseme.progress import Stage, remark, stage
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
 from polyseme.tasks.features.reader import FeatureReader
 from polyseme.tasks.fitting.checkpoint import FitCheckpoint
 from polyseme.tasks.fitting.loop import FitReport, FitSettings, Task, fit
-from polyseme.tasks.folder import EncoderLike, EncoderSource, load_model, load_weights, reopen, save_model
+from polyseme.tasks.folder import EncoderLike, EncoderSource, check_network, load_model, reopen, save_model
 from polyseme.tasks.parameters import Estimator
 
 
@@ -173,25 +175,26 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
             device: Where to compute.
         """
         folder = Path(path)
-        config, weights = load_model(folder, cls.task)
-        described = {"encoder": [], "words": [], **config.get("sources", {})}
-        encoders = _reopen(described["encoder"], _several(encoder), folder, device)
-        static = _reopen(described["words"], _several(words), folder, device)
-        model = cls(
-            _several(encoder) or [cast("str", source.path) for source in encoders],
-            words=words or next((source.path for source in static), None),
-            settings=from_dict(cls.settings_kind, config.get("settings"), f"{folder}: settings"),
-            fit_settings=from_dict(FitSettings, config.get("fit"), f"{folder}: fit"),
-            cache=FeatureCache(dtype=config.get("rounding", "float16")),
-            device=device,
-        )
-        model._begin(encoders, static)
-        model._take_learned(config.get("learned"))
-        model._build()
-        load_weights(model.network_, weights, folder)
-        best = config.get("best", {})
-        model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
-        return model
+        with format_errors(folder, f"a fitted {cls.task}"):
+            config, weights = load_model(folder, cls.task)
+            described = {"encoder": [], "words": [], **config.get("sources", {})}
+            encoders = _reopen(described["encoder"], _several(encoder), folder, device)
+            static = _reopen(described["words"], _several(words), folder, device)
+            model = cls(
+                _several(encoder) or [cast("str", source.path) for source in encoders],
+                words=words or next((source.path for source in static), None),
+                settings=from_dict(cls.settings_kind, config.get("settings"), f"{folder}: settings"),
+                fit_settings=from_dict(FitSettings, config.get("fit"), f"{folder}: fit"),
+                cache=FeatureCache(dtype=config.get("rounding", "float16")),
+                device=device,
+            )
+            model._begin(encoders, static)
+            model._take_learned(config.get("learned"))
+            model._build(lambda build: check_network(build, weights, folder))
+            model.network_.load_state_dict(weights)
+            best = config.get("best", {})
+            model.best_score_, model.best_epoch_ = best.get("score"), best.get("epoch", 0)
+            return model
 
     from_pretrained = load  # the names that transformers' users type
     save_pretrained = save
@@ -213,12 +216,18 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         self.encoders_, self.word_encoders_ = opened, static
         self.best_score_, self.best_epoch_ = None, 0
 
-    def _build(self) -> None:
-        """Build the network with random weights from the seed; fine-tuned encoders are copies."""
+    def _build(self, check: Callable[[Callable[[], N]], None] | None = None) -> None:
+        """Build the network with random weights from the seed; fine-tuned encoders are copies.
+
+        Args:
+            check: Looks at how it would be built, before memory is taken for it.
+        """
         learns = self.settings_.fine_tune
         encoders = [copy.deepcopy(source.encoder) if learns else source.encoder for source in self.encoders_]
         words = self.word_encoders_[0].encoder if self.word_encoders_ else None
         self.reader_ = FeatureReader(encoders, words, learns, self.cache_)
+        if check:
+            check(lambda: self._make_network(self.reader_))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.fit_settings_.seed)
             self.network_ = self._make_network(self.reader_).to(self.device).eval()
@@ -226,10 +235,21 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
         """Train the network that `_build` made, keeping the best score."""
         place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
-        for report in fit(task, self.fit_settings_, place):
-            self.best_score_, self.best_epoch_ = report.best, report.best_epoch
-            yield report
+        with stage("training", unit="steps") as now:
+            for report in fit(task, self.fit_settings_, place):
+                self.best_score_, self.best_epoch_ = report.best, report.best_epoch
+                self._show(report, now)
+                yield report
         self.network_.eval()
+
+    def _show(self, report: FitReport, now: Stage) -> None:
+        """Show how far a fit is, and print a line after each epoch, where progress is shown."""
+        now.what, now.total, now.note = f"epoch {report.epoch}", report.steps, report.describe()
+        now.done = report.step
+        if report.step == 1:
+            now.restart_clock()
+        if report.step == report.steps:
+            remark(f"epoch {report.epoch} of at most {self.fit_settings_.epochs}: {report.describe()}")
 
     def _about(self, data: object) -> dict[str, Any]:
         """What identifies a run, so that it is resumed only with the same settings, encoders and data."""

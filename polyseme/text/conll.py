@@ -165,7 +165,7 @@ class _Layout:
         if _NO_WORD.fullmatch(columns[0]):
             return None
         if not _WORD_NUMBER.fullmatch(columns[0]):
-            raise FormatError(f"{place}: begins with {columns[0]!r} where CoNLL-U has a word's number")
+            raise FormatError(f"{place}: begins with {columns[0]!r:.60} where CoNLL-U has a word's number")
         return columns
 
 
@@ -232,5 +232,5 @@ def _available(spec: LabelSpec, features: Counter[str]) -> str:
         return " Every value is '_', which means that it is unknown."
     if not features:
         return " The file has no features."
-    known: Sequence[str] = [name for name, _ in features.most_common(12)]
+    known: Sequence[str] = [f"{name:.30}" for name, _ in features.most_common(12)]
     return f" It has {', '.join(known)}.{nearest(spec.feature, features)}"

@@ -1,7 +1,8 @@
 r"""Text corpora from files, plain or compressed (.gz, .bz2, .xz, .zst), folders, patterns, or ``-`` (standard input).
 
 Text is UTF-8, a byte order mark is dropped, and a line ends at ``\n`` or ``\r\n`` and nowhere else (not at U+2028, a
-form feed or U+0085, as with ``str.splitlines``). Everything streams: memory is bounded by one line or one block.
+form feed or U+0085, as with ``str.splitlines``). Everything streams: memory is bounded by one line, of 16 MiB at most,
+or one block.
 
 Sentences come in two ways:
 
@@ -14,8 +15,6 @@ Sentences come in two ways:
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import lzma
 import sys
@@ -25,12 +24,14 @@ from contextlib import closing, contextmanager
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import Literal, cast
 
-from polyseme.errors import InputError, require
+from polyseme.errors import InputError
+from polyseme.progress import count_read
+from polyseme.text.compressed import COMPRESSED
 from polyseme.text.tokenizer import tokenize_words
 
-LONGEST_LINE = 1 << 26  # bytes; a file with longer lines is not text, and would only fill the memory
+LONGEST_LINE = 1 << 24  # bytes; a longer line would be one sentence of millions of words, and fill the memory
 LARGEST_BLOCK = 1 << 16  # characters of raw text that are unwrapped together
 WIDEST_WRAP = 200  # nobody wraps text wider: such lines are paragraphs
 LONGEST_WORD = 20  # a whole line of Chinese is not the word that did not fit
@@ -58,6 +59,14 @@ def expand(paths: Paths) -> list[Source]:
     if isinstance(paths, str | PathLike):
         paths = [paths]
     return [source for path in paths for source in _expand_one(path)]
+
+
+def plain_sizes(sources: Iterable[Source]) -> list[int | None]:
+    """Sizes in bytes of what `open_text` reads; None for standard input and for compressed files."""
+    return [
+        None if source == "-" or Path(source).suffix in COMPRESSED else Path(source).stat().st_size
+        for source in sources
+    ]
 
 
 @contextmanager
@@ -102,8 +111,9 @@ def open_bytes(path: str | PathLike[str]) -> io.BufferedReader:
         if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - it is when the shell closed it
             raise InputError("-: standard input is closed; give a file, or pipe text in.")
         return cast("io.BufferedReader", sys.stdin.buffer)
-    open_file = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst}.get(Path(path).suffix, open)
-    return cast("io.BufferedReader", open_file(path, "rb"))
+    place = Path(path)
+    open_file = COMPRESSED.get(place.suffix)
+    return open_file(place) if open_file else place.open("rb")
 
 
 def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]:
@@ -114,7 +124,8 @@ def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]
             number += 1
             if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 raise InputError(
-                    f"{name}: line {number} has over {LONGEST_LINE:,} bytes; expected text with line ends."
+                    f"{name}: line {number} has over {LONGEST_LINE:,} bytes; expected text with line ends "
+                    "(fold -s -w 10000 puts some in)."
                 )
             try:
                 text = line.decode().removeprefix("\ufeff" if number == 1 else "")
@@ -124,6 +135,7 @@ def _decoded(stream: io.BufferedReader, name: str) -> Generator[str, None, None]
                     _BINARY.format(name) if binary else _NOT_UTF8.format(name, number, line[at], at, offset + at)
                 ) from error
             offset += len(line)
+            count_read(len(line))
             yield text[:-1].removesuffix("\r") if text.endswith("\n") else text
 
 
@@ -151,47 +163,9 @@ def explain_read_errors(path: str | PathLike[str]) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
-def _open_zst(path: str | PathLike[str], mode: str) -> io.BufferedReader:
-    decompressor = require("zstandard", "zstd").ZstdDecompressor()
-    return io.BufferedReader(_ZstdFile(Path(path).open(mode), decompressor))
-
-
 def _zstd_errors() -> tuple[type[Exception], ...]:
     zstandard = sys.modules.get("zstandard")
     return (zstandard.ZstdError,) if zstandard else ()
-
-
-class _ZstdFile(io.RawIOBase):
-    """zstd reader over concatenated frames; the package's own takes a truncated file for a whole one."""
-
-    def __init__(self, file: IO[bytes], decompressor: Any) -> None:  # noqa: ANN401
-        self._file, self._decompressor = file, decompressor
-        self._frame: Any = None
-        self._compressed = b""
-        self._plain = memoryview(b"")  # sliced without copying, however much one chunk expands to
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401
-        while not self._plain:
-            self._compressed = self._compressed or self._file.read(1 << 16)
-            if not self._compressed:
-                if self._frame:
-                    raise EOFError
-                return 0
-            self._frame = self._frame or self._decompressor.decompressobj()
-            self._plain = memoryview(self._frame.decompress(self._compressed))
-            self._compressed = self._frame.unused_data
-            if self._frame.eof:
-                self._frame = None
-        size = min(len(buffer), len(self._plain))
-        buffer[:size], self._plain = self._plain[:size], self._plain[size:]
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 def _blocks(lines: Iterable[str]) -> Iterator[list[str]]:

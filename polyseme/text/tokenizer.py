@@ -14,7 +14,8 @@ Choices worth knowing:
 - Nothing is normalised. White space, control characters, and invisible characters that stand outside a word
   (zero-width space, byte order mark, direction marks) separate words and belong to none; every other character,
   even a lone surrogate, is in exactly one word.
-- Time is linear in the length of the text: what looks ahead or back does so over a bounded stretch.
+- Time is linear in the length of any text: what looks ahead or back does so over a bounded stretch, or over one that no
+  other match looks at. Sentences are found lazily, one at a time.
 
 Two regular expressions do the work: one finds where sentences may end, the other finds the words of a sentence.
 """
@@ -24,6 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 from unicodedata import category
 
@@ -82,42 +85,45 @@ _MONTHS = _listed(
 _INITIAL = "[A-Za-zÀ-ÖØ-ÞΑ-ΩА-ЯЁІЇЄ]"
 
 _ALONE = "。！？｡．"  # end a sentence even where no space follows
-_ALWAYS = f"\n\u2029{_ALONE}"
+_FINAL = ".!?…‼⁇⁈⁉؟۔।॥։།༎።፧፨។៕။᠃᠉⸮"
 _CLOSERS = r"\"'”’»›)\]}〉》」』】〕〗）］｝"
 _OPENERS = r"\"'“”‘’„‚«»‹›(\[{¿¡〈《「『【（<*_–—-"
+_AFTER = rf"[{_FINAL}{_ALONE}]*(?: [.!?]+)*[{_CLOSERS}]*(?:(?:[“«‹]|[ \u00a0\u202f]»)(?!\w))?"
 _MAY_END = re.compile(
-    r"(?P<mark>\n\s*\n|\u2029"  # a paragraph ends
-    rf"|[.!?…‼⁇⁈⁉؟۔।॥։།༎።፧፨។៕။᠃᠉⸮{_ALONE}]+(?: [.!?]+)*[{_CLOSERS}]*(?:(?:[“«‹]|[ \u00a0\u202f]»)(?!\w))?)"
-    rf"(?=[\s{_OPENERS}]*(?P<next>\w*))"
+    rf"\n\s*\n|\u2029\s*|[{_ALONE}]{_AFTER}"  # ends: a paragraph, or marks that no space need follow
+    rf"|(?P<mark>[{_FINAL}](?=[\s{_FINAL}{_ALONE}{_CLOSERS}“«‹]|\Z){_AFTER})(?=[\s{_OPENERS}]*(?P<next>\w*))"
 )
 _PERIOD = re.compile(r"\.[^.!?…]*")
-_BEFORE_WORD = re.compile(r"[^\w.&-]")
+_LAST_WORD = re.compile(r"(?:.*[^\w.&-])?(?P<word>.*)", re.DOTALL)
 _ABBREVIATED = re.compile(rf"{_INITIAL}|[^\W\d_]\..*")
 
 
 def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in _MAY_END.finditer(text):
-        if _ends_sentence(text, start, match):
-            yield start, match.end()
-            start = match.end()
+        if match["mark"] is None or _ends_sentence(text, start, match):
+            end = match.end()
+            yield start, end
+            start = end
     yield start, len(text)
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    mark, following = match.group("mark", "next")
-    if mark[0] in _ALWAYS or match.end() == len(text):
+    end = match.end()
+    if end == len(text):
         return True
-    if not text[match.end()].isspace():
+    if not text[end].isspace():
         return False
-    if _PERIOD.fullmatch(mark):
+    mark, following = match.groups()
+    if mark == "." or _PERIOD.fullmatch(mark):
         return _period_ends_sentence(text, start, match.start(), following)
     return not following[:1].islower()  # "What?" he said.
 
 
 def _period_ends_sentence(text: str, start: int, period: int, following: str) -> bool:
     before = text[max(start, period - 12) : period]  # no abbreviation is longer
-    word = _BEFORE_WORD.split(before)[-1]
+    found = _LAST_WORD.fullmatch(before)
+    word = found["word"] if found else ""
     if word in _TITLES or (word == "No" and following.isdigit()):
         return False
     if word in _ABBREVIATIONS or _ABBREVIATED.fullmatch(word):
@@ -134,9 +140,10 @@ def _period_ends_sentence(text: str, start: int, period: int, following: str) ->
 
 _HAN = "⺀-⿟々-〇〡-〩㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
 _KATAKANA = "ァ-ヺー-ヿㇰ-ㇿｦ-ﾟ"
-_HIRAGANA = "ぁ-ゖゝ-ゟ"
-_LETTER = rf"[^\W\d_{_HAN}{_KATAKANA}{_HIRAGANA}]"  # of a script that writes spaces
-_ALNUM = rf"[^\W_{_HAN}{_KATAKANA}{_HIRAGANA}]"
+_HIRAGANA = "ぁ-ゑん-ゖゝ-ゟ"  # all but the particle を
+_KANA = f"{_KATAKANA}{_HIRAGANA}を"
+_LETTER = rf"[^\W\d_{_HAN}{_KANA}]"  # of a script that writes spaces
+_ALNUM = rf"[^\W_{_HAN}{_KANA}]"
 _CLITIC = r"['’](?:[sSmMdD]|ll|LL|re|RE|ve|VE)(?!\w)"
 _ELISION = r"(?i:[cdjlmnstvy]|(?:jus|lors|puis|quoi)?qu|(?:de|a|da|ne|su|co|que|be)ll|un|quest|gl|anch|sant)['’]"
 _NO_WORD = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff"
@@ -163,28 +170,38 @@ def _word_pattern() -> re.Pattern[str]:
     """Regular expression of a word: an alternation whose first match wins; built on first use, which takes a while."""
     mark = rf"[{_marks()}\u200c\u200d\u00ad]"  # and invisible joiners, non-joiners and soft hyphens inside a word
     run = rf"{_ALNUM}+(?:{mark}+{_ALNUM}*)*"
-    abbreviations = "|".join(map(re.escape, sorted(_TITLES | _ABBREVIATIONS)))
-    alternatives = (
-        rf"[A-Za-z]+(?=[ ,;!?)\n])|{_LETTER}+(?=[ ,\n])|[,;](?=[ \n])",  # most words of most texts, at once
-        rf"[{_HAN}]{mark}*",
-        r"[0-9#*]\ufe0f?\u20e3",  # keycaps
-        rf"(?:https?|ftp|file)://{_URL_TAIL}|www\.{_URL_TAIL}|(?:[\w-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_URL_TAIL}",
-        r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+",
-        rf"(?=[\w.]{{1,6}}\.)(?:{abbreviations}|No(?=\. ?\d))\.(?!\w)",
-        rf"(?:{_LETTER}\.){{2,}}(?:-{run})*(?!\w)",  # U.S., e.g., U.S.-led
+    begun = rf"[^\W{_HAN}{_KANA}]"  # before an address: it would have begun there
+    address = rf"(?<!{begun}|-)(?<!{begun}\.)(?:(?<!\w)|(?=[!-~]{{3}}))"
+    letters_and_digits = (
+        rf"(?=\w[\w.]{{1,5}}\.)(?:{_abbreviations()}|No(?=\. ?\d))\.(?!\w)",
+        rf"(?<!{_LETTER}\.{_LETTER}\.)(?:{_LETTER}\.){{2,}}(?:-{run})*(?!\w)",  # U.S., e.g., U.S.-led
         rf"{_INITIAL}\.(?=\s+\S)",  # J. K. Rowling; a letter that ends the sentence keeps no period
         r"[A-Za-z]+?(?=[nN]['’][tT](?!\w))|[nN]['’][tT](?!\w)",  # ca n't
-        rf"{_ELISION}(?=[^\W\d_]{{2}}|[àèéêîôùyaÀÈÉYA](?!\w))",
+        rf"(?=\w{{1,6}}['’]){_ELISION}(?=[^\W\d_]{{2}}|[àèéêîôùyaÀÈÉYA](?!\w))",
         rf"{run}(?:(?:{_INSIDE}){run})*",
+    )
+    alternatives = (
+        rf"[A-Za-z]+(?=[ ,;!?)\n])|{_LETTER}+(?=[\s,。，]|\Z)|[,;.。！？](?=\s|\Z)",  # most words, at once
+        r"[0-9#*]\ufe0f?\u20e3",  # keycaps
+        rf"[{_HAN}]{mark}*|[{_KATAKANA}]+|を|[{_HIRAGANA}ー]+",
+        rf"(?:https?|ftp|file)://{_URL_TAIL}|www\.{_URL_TAIL}",
+        rf"(?=[\w-]){address}(?:[\w-]{{1,63}}\.){{1,8}}[a-z]{{2,24}}/{_URL_TAIL}",
+        rf"(?=[\w.+-]){address}(?<!\+)[\w.+-]{{1,64}}@[\w-]{{1,63}}(?:\.[\w-]{{1,63}})+",
+        rf"(?={_ALNUM})(?:{'|'.join(letters_and_digits)})",
         rf"(?<=\w){_CLITIC}|{_CLITIC}(?!['’])|['’](?:em|til|cause|tis|twas|n['’]?|\d0s)(?!\w)",
         r"[@#][^\W\d]\w*|\.\d+|&(?:[a-z]{2,6}|#\d{1,6});",
         r"(?<!\w)(?:[:;=][-o^'’]?[)(\]\[DPpO3/\\|*](?![\w/])|<3(?!\w)|\^_*\^|-_+-)",  # :-)
-        rf"[{_KATAKANA}]+|を|(?:(?!を)[{_HIRAGANA}ー])+",
         r"\.{2,}|…+|[!?]{2,}|''|``|--+|==+|\*\*+|__+|~~+|##+|\+\++|<<+|>>+|\$\$+",
         rf"[\U0001f1e6-\U0001f1ff]{{2}}|{_EMOJI}(?:\u200d{_EMOJI})*",
         rf"[^{_NO_WORD}]{mark}*",
     )
     return re.compile(rf"(?=\S)(?:{'|'.join(alternatives)})")  # white space, then, fails at once
+
+
+def _abbreviations() -> str:
+    """Abbreviations as an alternation, grouped by first letter: trying all of them one by one takes long."""
+    grouped = groupby(sorted(_TITLES | _ABBREVIATIONS), key=itemgetter(0))
+    return "|".join(f"{first}(?:{'|'.join(re.escape(word[1:]) for word in words)})" for first, words in grouped)
 
 
 def _marks() -> str:

@@ -111,7 +111,7 @@ def _fault(word: str, ids: dict[str, int]) -> str | None:
     if not word:
         return "an empty word"
     if word in ids:
-        return f"{word!r} a second time"
+        return f"{word!r:.60} a second time"
     if "\n" in word or word.endswith("\r") or word == _MAX_TERM_ID:
-        return f"{word!r}, which a vocabulary file cannot hold"
+        return f"{word!r:.60}, which a vocabulary file cannot hold"
     return None

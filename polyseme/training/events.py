@@ -114,9 +114,11 @@ class EventFormatter:
         loss = sum(each.loss for each in self._reports) / max(1, len(self._reports))
         perplexity = math.exp(min(loss, 50))
         skipped = f" · {report.skipped} steps skipped" if report.skipped else ""
+        distance = report.teacher_distance
+        taught = "" if distance is None else f" · cosine with the teacher {1 - distance:.3f}"
         return (
             f"step {report.step:,}/{report.steps:,} · {duration(remaining)} left · epoch {report.epochs:.2f} · "
-            f"{self._kind} perplexity {perplexity:,.0f} · {speed:,.0f} tokens/s{skipped}"
+            f"{self._kind} perplexity {perplexity:,.0f}{taught} · {speed:,.0f} tokens/s{skipped}"
         )
 
 

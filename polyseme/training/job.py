@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, OutputError
 from polyseme.files import (
     check_absent,
     check_folder_name,
     check_restart,
-    locked_folder,
+    locked_output,
     make_folder,
     recover_folder,
 )
@@ -36,6 +37,7 @@ class TrainJob:
         overwrite: Start over, and replace existing output.
         start_from: A model to warm-start from, instead of random weights.
         extend: With ``start_from``: add the words of the new text to the vocabulary.
+        teacher: A model whose word vectors the run learns from as well (knowledge distillation).
         other_texts: Further texts to evaluate on, for instance of the old domain.
         workers: Processes that prepare the text; None is one per core.
     """
@@ -50,6 +52,7 @@ class TrainJob:
     overwrite: bool = False
     start_from: Path | None = None
     extend: bool = False
+    teacher: Encoder | None = None
     other_texts: Sequence[str] = ()
     workers: int | None = None
 
@@ -85,22 +88,22 @@ def check_job(job: TrainJob) -> None:
 
 
 @contextmanager
-def lock_run_folder(job: TrainJob) -> Iterator[None]:
-    """Lock the folder of a run, and refuse to overwrite existing output or to resume what does not exist."""
-    make_folder(job.run)
-    try:
-        with locked_folder(job.run, "another training run"):
+def lock_outputs(job: TrainJob) -> Iterator[None]:
+    """Lock the output of a run, and refuse to overwrite existing output or to resume what does not exist."""
+    make_folder(job.output.parent)
+    with locked_output(job.output):
+        make_folder(job.run)
+        try:
             _check_output(job)
             yield
-    finally:
-        with suppress(OSError):
-            job.run.rmdir()  # succeeds only on an empty folder, when the job was refused
+        finally:
+            with suppress(OSError):
+                job.run.rmdir()  # succeeds only on an empty folder, when the job was refused
 
 
 def _check_output(job: TrainJob) -> None:
     last = job.run / "last"
-    for folder in (last, job.output):
-        recover_folder(folder)
+    recover_folder(last)
     if job.resume and not last.is_dir():
         raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to start")
     if not job.resume and not job.overwrite:

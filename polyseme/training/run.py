@@ -28,12 +28,12 @@ from polyseme.lm import Document, LanguageModel, perplexity, read_documents
 from polyseme.model.softmax import AdaptiveSoftmax
 from polyseme.training.curves import draw_curves
 from polyseme.training.events import CheckpointSaved, Evaluation, Event, TrainFinished, TrainPlan
-from polyseme.training.job import TrainJob, check_job, lock_run_folder
+from polyseme.training.job import TrainJob, check_job, lock_outputs
 from polyseme.training.loop.checkpoint import TrainingCheckpoint, load_checkpoint, save_checkpoint
 from polyseme.training.loop.distributed import ProcessGroup, join_process_group, leave_process_group
 from polyseme.training.loop.initial import TrainableModel, characters_of, new_model, warm_start
 from polyseme.training.loop.trainer import StepReport, Trainer
-from polyseme.training.settings import TrainSettings, change, check_precision, choose_preset, preset
+from polyseme.training.settings import TeacherSettings, TrainSettings, change, check_precision, choose_preset, preset
 from polyseme.training.shards.prepare import PrepareProgress, PrepareSettings, prepare
 from polyseme.training.shards.store import Shards
 
@@ -59,7 +59,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
     check_job(job)
     processes, device = join_process_group(job.device)
     try:
-        with lock_run_folder(job) if processes.is_leader else nullcontext():
+        with lock_outputs(job) if processes.is_leader else nullcontext():
             processes.wait()
             yield from _Run(job, processes, device, stop).events()
     except (RuntimeError, MemoryError) as error:
@@ -96,7 +96,8 @@ class _Run:
         kind = "adaptive" if isinstance(self.model.head, AdaptiveSoftmax) else requested.loss.kind
         self.settings = replace(requested, model=self.model.bilm.config, loss=replace(requested.loss, kind=kind))
         loop = self.settings.training
-        self.trainer = Trainer(self.model, self.shards, self.settings.loss, loop, self.device, self.processes)
+        taught = {"teacher": self.job.teacher, "lessons": self.settings.teacher} if self.settings.teacher else {}
+        self.trainer = Trainer(self.model, self.shards, self.settings.loss, loop, self.device, self.processes, **taught)
         self._start(requested)
         yield self._plan()
         if self.job.start_from and not self.trainer.step:
@@ -133,6 +134,11 @@ class _Run:
 
     def _settings_of(self, size: str) -> TrainSettings:
         settings = preset(size, self.device.type, self.job.recipe)
+        if self.job.teacher:
+            name = f"{self.job.teacher.name} {self.job.teacher.fingerprint()[:12]}"
+            settings = replace(settings, teacher=TeacherSettings(name))
+        elif self.job.changes.get("teacher"):
+            raise ConfigError("settings of teacher need a teacher; name a model with --teacher")
         if self.initial is None:
             return check_precision(change(settings, self.job.changes), self.device.type)
         loop = replace(settings.training, learning_rate=settings.training.learning_rate * WARM_START_RATE)

@@ -127,6 +127,32 @@ class LoopSettings:
 
 
 @dataclass(frozen=True)
+class TeacherSettings:
+    """Settings of a second loss, the cosine distance to the word vectors of a teacher model.
+
+    Attributes:
+        model: Name and fingerprint of the teacher, so that a run is resumed with the same one.
+        weight: Weight of the distance, summed over the layers that learn, beside a nat of the language model's loss.
+        rows: Rows of each step that the teacher reads too, over all processes; fewer if there are not as many fresh
+            rows. More teach faster and cost time.
+        layers: Pairs of layers, one of the model and one of the teacher it learns from; None spreads the LSTM layers
+            over the teacher's depth.
+    """
+
+    model: str = ""
+    weight: float = 2.0
+    rows: int = 64
+    layers: tuple[tuple[int, int], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.weight < math.inf:
+            raise ConfigError(f"teacher.weight must be above 0 and finite; got {self.weight}")
+        _at_least(self, rows=1)
+        if self.layers == ():
+            raise ConfigError("teacher.layers names no layer; give pairs like [[1, 3], [2, 5]], or leave it out")
+
+
+@dataclass(frozen=True)
 class TrainSettings:
     """All settings of a training run, as saved beside the model and overridden by ``--set`` or a file.
 
@@ -137,6 +163,7 @@ class TrainSettings:
         data: Settings of the text preparation.
         loss: Settings of the training loss.
         training: Settings of the training loop.
+        teacher: Settings of the teacher's loss, if there is a teacher.
     """
 
     model: BiLMConfig
@@ -144,9 +171,15 @@ class TrainSettings:
     data: PrepareSettings = field(default_factory=PrepareSettings)
     loss: LossSettings = field(default_factory=LossSettings)
     training: LoopSettings = field(default_factory=LoopSettings)
+    teacher: TeacherSettings | None = None
 
     def __post_init__(self) -> None:
         _one_of(self, "characters", "bytes", "code points")
+        if self.teacher and not int(self.training.rows * self.training.fresh_rows):
+            raise ConfigError(
+                "a teacher needs rows that start at a sentence, and training.rows times training.fresh_rows is below "
+                "1; raise training.fresh_rows"
+            )
 
 
 def preset(name: str, device: str = "cpu", recipe: str = "modern") -> TrainSettings:

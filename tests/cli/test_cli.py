@@ -184,7 +184,7 @@ def test_interrupted_work_continues_and_ends_with_the_same_contents(call, tmp_pa
     assert "--resume" in refused.err
     resumed = call(*arguments, "--resume")
     assert resumed.status == 0, resumed.err
-    assert "of them from an earlier run" in resumed.err
+    assert "sentences came from an earlier run" in resumed.err
     assert call("embed", *options, "-o", tmp_path / "w.h5").status == 0
     assert (tmp_path / "v.h5").read_bytes() == (tmp_path / "w.h5").read_bytes()
     assert not (tmp_path / "v.h5.parts").exists()

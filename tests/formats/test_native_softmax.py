@@ -127,7 +127,8 @@ def test_a_missing_part_of_a_head_is_named(folder, name):
     ("change", "error", "message"),
     [
         (lambda s: s["softmax"].update(num_words=12), FormatError, r"'weight' should have shape \(12, 6\)"),
-        (lambda s: s["softmax"].update(num_words=10**12), FormatError, "should have shape"),
+        (lambda s: s["softmax"].update(num_words=10**9), FormatError, "should have shape"),
+        (lambda s: s["softmax"].update(num_words=10**12), ConfigError, "must be 3 to 2,147,483,648"),
         (lambda s: s["softmax"].update(dim=7), FormatError, "takes 7 dimensions, but the model gives 6"),
         (lambda s: s["softmax"].update(cutoffs=[5]), FormatError, "unexpected tensor 'bias'"),
         (lambda s: s["softmax"].update(cutoffs=["a"]), ConfigError, "cutoffs must be int"),

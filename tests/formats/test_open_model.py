@@ -5,9 +5,9 @@ import zipfile
 import pytest
 
 import polyseme
-from polyseme import formats
 from polyseme.errors import ConfigError, FormatError
 from polyseme.formats import open_model
+from polyseme.formats.budget import VARIABLE
 
 
 def zipped(folder, target, prefix=""):
@@ -77,17 +77,21 @@ def test_links_in_an_archive_are_refused(tmp_path):
 
 
 def test_bombs_are_refused_before_they_go_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "MAX_BYTES", 1000)
+    monkeypatch.setenv(VARIABLE, str(1000 / 2**30))
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as out:
         out.writestr("zeros", bytes(10_000))
-    with pytest.raises(FormatError, match="unpack it by hand"):
+    with pytest.raises(FormatError, match=f"would take 10,000 bytes .* may take 1,000 bytes; .* set {VARIABLE}"):
         open_model(tmp_path / "bomb.zip")
-    monkeypatch.setattr(formats, "MAX_MEMBERS", 3)
-    with tarfile.open(tmp_path / "many.tar", "w") as out:
-        for number in range(5):
-            out.addfile(tarfile.TarInfo(str(number)), io.BytesIO())
-    with pytest.raises(FormatError, match="unpack it by hand"):
-        open_model(tmp_path / "many.tar")
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr("polyseme.formats.archive.MAX_MEMBERS", 3)
+    for kind in (tarfile.REGTYPE, tarfile.DIRTYPE):
+        with tarfile.open(tmp_path / "many.tar", "w") as out:
+            for number in range(5):
+                entry = tarfile.TarInfo(str(number))
+                entry.type = kind
+                out.addfile(entry, io.BytesIO())
+        with pytest.raises(FormatError, match="more than 3 files; unpack it by hand"):
+            open_model(tmp_path / "many.tar")
 
 
 def test_a_truncated_archive_is_told(tmp_path, fixtures):

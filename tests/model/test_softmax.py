@@ -96,8 +96,8 @@ def test_names_of_weights_and_pickling():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"num_words": 2, "dim": 8}, "num_words of a softmax must be 3 or more"),
-        ({"num_words": 9, "dim": 0}, "dim of a softmax must be 1 or more"),
+        ({"num_words": 2, "dim": 8}, "num_words of a softmax must be 3 to"),
+        ({"num_words": 9, "dim": 0}, "dim of a softmax must be 1 to"),
         ({"num_words": 9, "dim": 8, "cutoffs": [9]}, "cutoffs must rise from 1 to below 9"),
         ({"num_words": 9, "dim": 8, "cutoffs": [0, 4]}, "cutoffs must rise"),
         ({"num_words": 9, "dim": 99, "cutoffs": [4, 4]}, "cutoffs must rise"),

@@ -7,6 +7,8 @@ import io
 import lzma
 import sys
 import textwrap
+import tracemalloc
+import zlib
 
 import pytest
 from hypothesis import given
@@ -58,6 +60,62 @@ def test_compressed_or_not_the_lines_are_the_same(tmp_path, suffix):
 def test_several_compressed_parts_are_one_text(tmp_path, suffix):
     part = COMPRESS[suffix](b"a\nb")
     assert lines_of(write(tmp_path / f"a{suffix}", part + part)) == ["a", "ba", "b"]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])
+@pytest.mark.parametrize("damage", ["first byte", "checksum", "truncated", "garbage", "odd padding", "one byte"])
+def test_damage_after_the_first_compressed_part_is_refused(tmp_path, suffix, damage):
+    part = COMPRESS[suffix](b"".join(b"%d\n" % number**7 for number in range(500)))
+    second = {
+        "first byte": bytes([part[0] ^ 1]) + part[1:],
+        "checksum": part[:-3] + bytes([part[-3] ^ 1]) + part[-2:],
+        "truncated": part[:-9],
+        "garbage": b"garbage, and more of it",
+        "odd padding": b"\0\0\0x",
+        "one byte": b"x",
+    }[damage]
+    if (suffix, damage) == (".zst", "checksum"):
+        pytest.skip("zstandard.compress writes no checksum")
+    refusal(write(tmp_path / f"a{suffix}", part + second))
+
+
+@pytest.mark.parametrize(("suffix", "zeros"), [(".xz", 4), (".xz", 4 << 16), (".gz", 5), (".gz", 512)])
+def test_padding_that_the_format_allows_is_none_of_the_text(tmp_path, suffix, zeros):
+    part, padding = COMPRESS[suffix](b"a\nb\n"), bytes(zeros)
+    assert lines_of(write(tmp_path / f"a{suffix}", part + padding + part + padding)) == ["a", "b", "a", "b"]
+
+
+def test_padding_that_the_format_forbids_is_refused(tmp_path):
+    assert "multiples of four" in refusal(write(tmp_path / "a.xz", lzma.compress(b"a") + bytes(5)))
+    refusal(write(tmp_path / "a.bz2", bz2.compress(b"a") + bytes(4)))
+
+
+def test_a_skippable_frame_of_zstd_is_skipped(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    skipped = b"\x50\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    part = zstandard.compress(b"a\n")
+    assert lines_of(write(tmp_path / "a.zst", part + skipped + part)) == ["a", "a"]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])
+def test_a_bomb_is_refused_at_its_first_line_in_little_memory(tmp_path, suffix):
+    path = write(tmp_path / f"a{suffix}", COMPRESS[suffix](bytes((100 if suffix == ".zst" else 17) << 20)))
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        assert "line 1 has over 16,777,216 bytes" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_xz_file_that_asks_for_gigabytes_is_refused(tmp_path):
+    content = bytearray(lzma.compress(b"a\n"))
+    place = content.index(bytes([0x21, 0x01])) + 2  # LZMA2's one property: the size of its dictionary
+    content[place] = 40  # 4 GiB
+    header = content[12:24]
+    content[20:24] = zlib.crc32(header[:8]).to_bytes(4, "little")
+    assert "cannot be read: Memory usage limit" in refusal(write(tmp_path / "a.xz", bytes(content)))
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])

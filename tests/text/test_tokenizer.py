@@ -1,5 +1,6 @@
 """Raw text to sentences of words."""
 
+import time
 import unicodedata
 
 import pytest
@@ -11,6 +12,14 @@ from polyseme.text.tokenizer import tokenize, tokenize_words
 
 def cut(text):
     return [sentence.words for sentence in tokenize(text)]
+
+
+def one_of_each_category():
+    """A character of every Unicode category."""
+    found = {}
+    for code in range(0x110000):
+        found.setdefault(unicodedata.category(chr(code)), chr(code))
+    return list(found.values())
 
 
 def words(text):
@@ -56,6 +65,7 @@ def test_stays_whole(word):
         ("我在2018年ABC公司，", "我 在 2018 年 ABC 公 司 ，"),
         ("東京タワーで本を読む", "東 京 タワー で 本 を 読 む"),
         ("ジョン・スミス", "ジョン ・ スミス"),
+        ("なまえme@x.org 漢me@x.org カx.org/a", "なまえ me@x.org 漢 me@x.org カ x.org/a"),
         ("https://x.org/a\0b\u200bc", "https://x.org/a b c"),
         ("https://x.org/a，你", "https://x.org/a ， 你"),
     ],
@@ -160,13 +170,86 @@ def test_tokenising_words_again_changes_nothing(chunks):
     assert words(" ".join(once)) == once
 
 
-@pytest.mark.parametrize(
-    "unit", [*ODD, "a'", "a.", "a.B.", "a-", "a@", "(", ".)", ". ", ". (", "1. ", "1. b ", "x.com/", "-_"]
-)
-def test_hostile_repetition_is_no_trap(unit):
-    """Quadratic time would show here as a test that does not end."""
-    text = unit * (100_000 // len(unit))
-    assert sum(len(sentence.words) for sentence in tokenize(text)) <= len(text)
+# One character of every category, and what the patterns look for: marks, quotes, abbreviations, addresses, blank lines.
+HOSTILE = [
+    *ODD,
+    *one_of_each_category(),
+    "\u2029",
+    "\n\n-",
+    "a\u2029",
+    "を",
+    "カあ",
+    "漢a",
+    "漢aaa",
+    "a'",
+    "a.",
+    "a.B.",
+    "я.",
+    "A. ",
+    "a. ",
+]
+HOSTILE += [
+    "a-",
+    "a@",
+    "(",
+    ".)",
+    ". ",
+    ". (",
+    "1. ",
+    "1. b ",
+    "x.com/",
+    "-_",
+    ".+",
+    "Mr.",
+    "No.",
+    "^_",
+    "\n\r",
+    "\u2029-",
+    "。a",
+]
+HOSTILE += [
+    "\n \u2029",
+    "a_",
+    "jusqu'",
+    "www.,",
+    "http://.",
+    "a\u0301",
+    "👨\u200d",
+    "🇫🇷",
+    "1,",
+    "1:",
+    "&#1",
+    "\u00ad",
+    "..\n",
+    "é-",
+]
+ENGLISH = "Mr. Smith, who didn't sleep well, went to the U.S. in 1996. He paid $5.50 for it; nobody asked why. "
+
+
+def processor_time(text):
+    start = time.process_time()
+    for _ in tokenize(text):
+        pass
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("tail", ["", "я_"])
+def test_time_is_linear_whatever_the_text(tail):
+    """Ten times the length, ten times the time (quadratic: a hundred); no text takes much longer than prose."""
+    prose = min(processor_time(ENGLISH * 50) for _ in range(3))
+    for unit in HOSTILE:
+        short, long = (unit * (size // len(unit)) + tail for size in (500, 5_000))
+        once, ten = processor_time(short), processor_time(long)
+        for _ in range(10):  # a busy machine only adds time
+            if ten <= 12 * once and ten <= 8 * prose:
+                break
+            once, ten, prose = (
+                min(once, processor_time(short)),
+                min(ten, processor_time(long)),
+                min(prose, processor_time(ENGLISH * 50)),
+            )
+        assert ten <= max(30 * once, 0.002), f"{unit!r}: {ten / once:.0f} times the time for ten times the length"
+        assert ten <= 20 * prose, f"{unit!r}: {ten / prose:.0f} times the time of prose"
 
 
 def test_a_german_date_does_not_end_a_sentence():

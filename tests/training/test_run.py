@@ -195,6 +195,18 @@ def test_words_are_added_to_a_vocabulary_that_is_larger_than_asked_for(tmp_path)
     assert len(new) == len(old) + 4
 
 
+def test_words_that_a_model_does_not_know_are_counted_when_training_goes_on(tmp_path):
+    list(train(make_job(tmp_path)))
+    text = tmp_path / "text.txt"
+    words = text.read_text().split()
+    unknown = sum(word.startswith("w1") for word in words) / len(words)
+    text.write_text(text.read_text().replace("w1", "x1"))
+    plan = next(
+        e for e in train(make_job(tmp_path, "tuned", start_from=tmp_path / "model")) if isinstance(e, TrainPlan)
+    )
+    assert plan.unknown == pytest.approx(unknown, abs=0.02)
+
+
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_a_cpu_trains_in_its_own_precision(tmp_path, precision):
     with pytest.raises(ConfigError, match=f"a CPU trains in float32, not in {precision}"):
@@ -312,7 +324,7 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path):
     events = train(make_job(tmp_path))
     next(events)
     for again in ({}, {"overwrite": True}):
-        with pytest.raises(OutputError, match="in use by another training run"):
+        with pytest.raises(OutputError, match="is being written by this process already"):
             list(train(make_job(tmp_path, **again)))
     events.close()
 

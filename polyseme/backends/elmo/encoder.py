@@ -19,17 +19,20 @@ from polyseme.backends.elmo.strategy import ElmoStrategy, Sentences, cut_sentenc
 from polyseme.backends.elmo.tensors import TensorStrategy
 from polyseme.backends.elmo.word_table import CacheReport, WordTable
 from polyseme.embedding.batching import Wait, check_sentences, sentence_size
-from polyseme.embedding.encoder import Encoder, ForwardStrategy, hash_weights
+from polyseme.embedding.encoder import Encoder, ForwardStrategy, count_words, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.errors import ConfigError, InputError
+from polyseme.errors import ConfigError, FormatError, InputError
 from polyseme.formats import StoredModel, open_model, resolve_model_path
 from polyseme.formats import native as native_format
 from polyseme.formats.stored import Precision as StoredPrecision
+from polyseme.formats.stored import release_mapped_pages
 from polyseme.kernels import native
 from polyseme.model.bilm import BiLM, BiLMState, WordBatch
 from polyseme.model.config import to_dict
+from polyseme.progress import track
 from polyseme.text.word_encoder import BOUNDARIES, CLOSING, OPENING, WordEncoder
 
+PROBE = "word"  # embedded when a model is opened, to see that its vectors are finite
 CACHE_WORDS = {"cpu": 20_000, "cuda": 250_000}
 
 
@@ -72,7 +75,17 @@ class ElmoEncoder(Encoder):
         """
         path = Path(resolve_model_path(path))
         stored = open_model(path, vocabulary)
-        return cls(stored.build(), stored.words, settings, name=_name(path))
+        encoder = cls(stored.build(), stored.words, settings, name=_name(path))
+        encoder.check_vectors(path)
+        return encoder
+
+    @torch.inference_mode()
+    def check_vectors(self, path: Path) -> None:
+        """Refuse a model whose vectors overflow: its weights are finite, but far too large."""
+        layers, _ = self.bilm(collate_rows(self.words, [[[PROBE]]]))
+        release_mapped_pages(*self.bilm.parameters())
+        if not layers.isfinite().all():
+            raise FormatError(f"{path} gives vectors that are not finite (NaN or infinity); its weights are damaged")
 
     def save(self, path: str | Path, precision: StoredPrecision = "fp32", overwrite: bool = False) -> None:
         """Save the encoder as a folder that `polyseme.load` opens; weights in fp32, fp16 or int8, no softmax head."""
@@ -108,11 +121,6 @@ class ElmoEncoder(Encoder):
         """Refuse a precision that this device cannot compute in."""
         check_precision(self.settings.precision, self.device.type)
 
-    def remarks(self) -> list[str]:
-        """The hit rate of the word cache, after words were embedded."""
-        report = self.cache_report
-        return [f"{report.hit_rate:.1%} of the words were in the cache"] if report.words else []
-
     @property
     def cache_report(self) -> CacheReport:
         """Word cache statistics: words embedded so far, and how many had to be encoded from their spelling."""
@@ -124,7 +132,8 @@ class ElmoEncoder(Encoder):
         State is carried from sentence to sentence, forward from the document's beginning and backward from its end, as
         it was over running text in training; nothing is carried from one document to the next.
         """
-        return self.strategy().embed_documents(documents, self.settings)
+        embedded = self.strategy().embed_documents(documents, self.settings)
+        return track(embedded, "embedding", unit="documents", words=lambda each: sum(map(count_words, each)))
 
     def embed_streams(
         self, batches: Iterable[Sequence[Sequence[str]]], state: BiLMState | None = None

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from polyseme.backends.transformer.pieces import PieceRows, PieceSpan, Pooling, like_sized, make_piece_tokenizer, pooled
+from polyseme.backends.transformer.pieces import PieceRows, Pooling, like_sized, make_piece_tokenizer, pooled
 from polyseme.embedding.batching import check_sentences
 from polyseme.embedding.encoder import Encoder, hash_weights
 from polyseme.embedding.interfaces import EmbedSettings
@@ -155,13 +155,13 @@ class TransformerEncoder(Encoder):
         flat = torch.cat([state.flatten(0, 1) for state in states])
         return F.embedding_bag(batch.pieces, flat, batch.offsets, mode="mean").unflatten(0, batch.mask.shape)
 
-    def _places(self, cut: Sequence[PieceRows]) -> list[list[PieceSpan]]:
-        """Where the words of each sentence stand, with rows counted through."""
+    def _places(self, cut: Sequence[PieceRows]) -> list[np.ndarray]:
+        """The spans of the words of each sentence, with rows counted through."""
         sentences, before = [], 0
-        for ids, words, (opening, closing) in cut:
-            kept = [pooled(place, self.pooling) for place in words]
-            places = [opening, *kept, closing] if self.settings.boundaries else kept
-            sentences.append([PieceSpan(before + row, begin, end) for row, begin, end in places])
+        for ids, words, boundaries in cut:
+            kept = pooled(words, self.pooling)
+            spans = np.concatenate([boundaries[:1], kept, boundaries[1:]]) if self.settings.boundaries else kept
+            sentences.append(spans + (before, 0, 0))  # noqa: RUF005 - an array
             before += len(ids)
         return sentences
 
@@ -170,12 +170,15 @@ class TransformerEncoder(Encoder):
         """Layers and dimensions, as the model gives them for one piece."""
         ids = torch.tensor([[*self.pieces.before, 0, *self.pieces.after]], device=self.device)
         try:
-            shapes = [tuple(state.shape) for state in self._run(ids, torch.ones_like(ids))]
+            states = self._run(ids, torch.ones_like(ids))
+            shapes = [tuple(state.shape) for state in states]
         except (TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise FormatError(
                 f"{self.name} is a {type(self.model).__name__}, which gives no layers for text alone; "
                 "expected an encoder of text, like BERT"
             ) from error
+        if not all(state.isfinite().all() for state in states):
+            raise FormatError(f"{self.name} gives vectors that are not finite (NaN or infinity); its files are damaged")
         if len(set(shapes)) != 1 or shapes[0][:2] != tuple(ids.shape):
             raise FormatError(f"{self.name} has layers of different shapes, {shapes}; expected one vector a piece")
         return len(shapes), shapes[0][2]
@@ -193,7 +196,7 @@ def _longest(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 def _pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[np.ndarray, np.ndarray]:
-    """PieceRows of pieces as an array, and a mask that is 1 where there is one; the first row is the longest."""
+    """Rows of pieces as an array, and a mask that is 1 where there is one; the first row is the longest."""
     ids = np.full((len(rows), len(rows[0])), padding, dtype=np.int64)
     mask = np.zeros_like(ids)
     for number, row in enumerate(rows):
@@ -202,12 +205,12 @@ def _pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[np.ndarray, np.nd
     return ids, mask
 
 
-def _lay_out(sentences: Sequence[Sequence[PieceSpan]], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _lay_out(sentences: Sequence[np.ndarray], starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pieces of all words, where each word's begin among them, and the mask; ``starts`` is where each row lies."""
     lengths = np.array([len(places) for places in sentences], dtype=np.int64)
     mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
     begins, sizes = np.zeros((2, mask.size), dtype=np.int64)
-    flat = np.array([place for places in sentences for place in places], dtype=np.int64).reshape(-1, 3)
+    flat = np.concatenate([np.zeros((0, 3), np.int64), *sentences])
     begins[mask.ravel()] = starts[flat[:, 0]] + flat[:, 1]
     sizes[mask.ravel()] = flat[:, 2] - flat[:, 1]
     offsets = np.cumsum(sizes) - sizes

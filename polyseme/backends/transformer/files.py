@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -14,7 +14,9 @@ from polyseme.backends.transformer.encoder import TransformerEncoder
 from polyseme.backends.transformer.pieces import Pooling
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import FormatError, MissingExtraError, require
-from polyseme.files import read_json
+from polyseme.formats.budget import Budget, read_model_json
+from polyseme.formats.stored import build_on_meta
+from polyseme.formats.tensor_file import check_finite
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 _FILES = ("config.json", "model.safetensors", "pytorch_model.bin", "tokenizer.json")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 _FILE_SUFFIXES = (".json", ".hdf5", ".h5", ".pkl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".txt", ".vec", ".bin")
+MAX_PARTS, MAX_SIZE = 1_000, 1 << 24  # of a transformer: layers, heads, experts; widths, pieces, positions
+_COUNT = re.compile(r"(^|_)(layers?|heads?|experts?|blocks?|stages?)$")
+_SIZE = re.compile(r"(size|dim|positions?|embeddings|width|channels?|buckets)$")
 _TIMEOUT = 10  # seconds
 
 
@@ -29,7 +34,7 @@ def is_transformer(path: Path) -> bool:
     """Whether this is a folder that transformers wrote, or the main file of one."""
     folder = path.parent if path.is_file() and path.name in _FILES else path
     try:
-        return "model_type" in read_json(folder / "config.json")
+        return "model_type" in read_model_json(folder / "config.json")
     except FormatError:
         return False
 
@@ -47,27 +52,56 @@ def open_transformer(path: str | Path, settings: EmbedSettings, pooling: Pooling
     place = Path(path).expanduser()
     if place.exists():
         folder = place.parent if place.is_file() else place
+        check_sizes(folder)
         return TransformerEncoder(*_open(str(folder), True), settings, folder.resolve().name, pooling)
     name = place.as_posix()
     return TransformerEncoder(*_open(name, _is_fetched(name)), settings, name, pooling)
 
 
+def check_sizes(folder: Path) -> None:
+    """Refuse a folder whose settings ask for far more memory than its weights have, before anything is built."""
+    transformers = require("transformers", "transformers")
+    for name, value in _numbers(read_model_json(folder / "config.json")):
+        if (_COUNT.search(name) and value > MAX_PARTS) or (_SIZE.search(name) and value > MAX_SIZE):
+            most = MAX_PARTS if _COUNT.search(name) else MAX_SIZE
+            raise FormatError(f"{folder / 'config.json'}: {name} should be at most {most:,}, not {value!s:.30}")
+    with _quiet(transformers), _explained(str(folder)):
+        config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+        model = build_on_meta(lambda: transformers.AutoModel.from_config(config, dtype=torch.float32))
+    Budget(folder).take(4 * sum(weight.numel() for weight in model.parameters()), "the model of its config.json")
+
+
+def _numbers(settings: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value)
+        elif isinstance(value, int):
+            yield name, value
+
+
+@contextmanager
+def _explained(source: str) -> Iterator[None]:
+    """Turn any error into a FormatError: transformers raises whatever comes from the libraries below it."""
+    try:
+        yield
+    except Exception as error:
+        why = " ".join(str(error).split())
+        raise FormatError(f"transformers cannot open {source}: {why:.300}") from error
+
+
 def _open(source: str, offline: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     transformers = require("transformers", "transformers")
     how = {"local_files_only": offline, "trust_remote_code": False}
-    with _quiet(transformers):
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **how)
-            model, report = transformers.AutoModel.from_pretrained(
-                source, dtype=torch.float32, output_loading_info=True, **how
-            )
-        except Exception as error:
-            # A folder can be wrong in any way, and transformers raises whatever comes from the libraries below it.
-            why = " ".join(str(error).split())
-            raise FormatError(f"transformers cannot open {source}: {why:.300}") from error
+    with _quiet(transformers), _explained(source):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **how)
+        model, report = transformers.AutoModel.from_pretrained(
+            source, dtype=torch.float32, output_loading_info=True, **how
+        )
     missing = sorted(name for name in report["missing_keys"] if "pooler" not in name.split("."))
     if missing:
         raise FormatError(f"{source} lacks weights, {missing[0]} for one ({len(missing)} in all); copy the model again")
+    for name, weight in model.state_dict().items():
+        check_finite(weight, f"{source}: {name!r}")
     if getattr(model, "pooler", None) is not None:
         model.pooler = None  # it makes one vector of a sentence, which nobody asks for
     return model.get_encoder() if model.config.is_encoder_decoder else model, tokenizer

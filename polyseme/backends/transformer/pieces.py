@@ -9,10 +9,12 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from math import inf
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
 
 from polyseme.errors import FormatError, require
 
@@ -20,23 +22,19 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Pooling = Literal["first", "last", "mean"]
+KNOWN_WORDS = 200_000  # words whose pieces are remembered
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")  # halves of characters, which are no text
 
 
-class PieceSpan(NamedTuple):
-    """The pieces of a word: ``begin`` to ``end`` of a row; none, where both are the same."""
-
-    row: int
-    begin: int
-    end: int
-
-
 class PieceRows(NamedTuple):
-    """A tokenised sentence: one row of piece ids, or several that overlap."""
+    """A tokenised sentence: one row of piece ids, or several that overlap.
+
+    The pieces of a word are a span (row, begin, end): ``begin`` to ``end`` of a row; none, where both are the same.
+    """
 
     ids: list[list[int]]
-    words: list[PieceSpan]
-    boundaries: tuple[PieceSpan, PieceSpan]  # the pieces that open its first row and close its last
+    words: np.ndarray  # (words, 3) the span of each word
+    boundaries: np.ndarray  # (2, 3) spans of the pieces that open its first row and close its last
 
 
 @dataclass(frozen=True)
@@ -54,9 +52,20 @@ class PieceTokenizer:
     before: tuple[int, ...]
     after: tuple[int, ...]
     room: int
+    _known: dict[str, list[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def cut(self, words: Sequence[str]) -> list[list[int]]:
         """The pieces of each word, however many; none for a word that the tokeniser drops."""
+        known = {word: self._known.get(word) for word in words}
+        if fresh := [word for word, pieces in known.items() if pieces is None]:
+            cut = dict(zip(fresh, self._cut(fresh), strict=True))
+            known |= cut
+            if len(self._known) > KNOWN_WORDS:
+                self._known.clear()
+            self._known.update(cut)
+        return [known[word] or [] for word in words]
+
+    def _cut(self, words: Sequence[str]) -> list[list[int]]:
         text = [word if word.isascii() else word.translate(_SURROGATES) for word in words]
         encoding = self.tokenizer.encode(text, is_pretokenized=True, add_special_tokens=False)
         pieces: list[list[int]] = [[] for _ in words]
@@ -65,20 +74,22 @@ class PieceTokenizer:
                 pieces[word].append(piece)
         return pieces
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PieceTokenizer, (self.tokenizer, self.before, self.after, self.room)
+
     def rows(self, words: Sequence[str]) -> PieceRows:
         """The rows of a sentence. Each word is taken from the row in which it stands farthest from an edge."""
         pieces = [word[: self.room] for word in self.cut(words)]
         sizes = list(map(len, pieces))
         stretches = overlapping(sizes, self.room)
         ids = [[*self.before, *chain(*pieces[first:end]), *self.after] for first, end in stretches]
-        ends = [0, *accumulate(sizes)]
-        places = []
-        for word, row in enumerate(best_stretches(sizes, stretches)):
-            shift = len(self.before) - ends[stretches[row][0]]
-            places.append(PieceSpan(row, ends[word] + shift, ends[word + 1] + shift))
-        opening = PieceSpan(0, 0, min(1, len(self.before)))
-        closing = PieceSpan(len(ids) - 1, len(ids[-1]) - min(1, len(self.after)), len(ids[-1]))
-        return PieceRows(ids, places, (opening, closing))
+        row = np.array(best_stretches(sizes, stretches), np.int64)
+        ends = np.array([0, *accumulate(sizes)])
+        shift = (len(self.before) - ends[[first for first, _ in stretches]])[row]
+        spans = np.stack([row, ends[:-1] + shift, ends[1:] + shift], axis=1)
+        opening = 0, 0, min(1, len(self.before))
+        closing = len(ids) - 1, len(ids[-1]) - min(1, len(self.after)), len(ids[-1])
+        return PieceRows(ids, spans, np.array([opening, closing]))
 
 
 def make_piece_tokenizer(tokenizer: Tokenizer, longest: int, name: str) -> PieceTokenizer:
@@ -119,8 +130,10 @@ def best_stretches(sizes: Sequence[int], stretches: Sequence[tuple[int, int]]) -
 
     The sentence's own beginning and end are no edges: nothing is missing there.
     """
-    ends = [0, *accumulate(sizes)]
     best = [0] * len(sizes)
+    if len(stretches) == 1:
+        return best
+    ends = [0, *accumulate(sizes)]
     margins = [-1.0] * len(sizes)
     for number, (first, end) in enumerate(stretches):
         for word in range(first, end):
@@ -131,14 +144,14 @@ def best_stretches(sizes: Sequence[int], stretches: Sequence[tuple[int, int]]) -
     return best
 
 
-def pooled(place: PieceSpan, pooling: Pooling) -> PieceSpan:
-    """The pieces whose mean is the word's vector: first, last or all."""
-    row, begin, end = place
+def pooled(spans: np.ndarray, pooling: Pooling) -> np.ndarray:
+    """The spans (words, 3) of the pieces whose mean is a word's vector: first, last or all."""
+    row, begin, end = spans.T
     if pooling == "first":
-        return PieceSpan(row, begin, min(begin + 1, end))
+        end = np.minimum(begin + 1, end)
     if pooling == "last":
-        return PieceSpan(row, max(end - 1, begin), end)
-    return place
+        begin = np.maximum(end - 1, begin)
+    return np.stack([row, begin, end], axis=1)
 
 
 def like_sized(sizes: Sequence[int], budget: int) -> list[list[int]]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
-from polyseme.cli.output import open_embedder, percent, show_table, working
+from polyseme.cli.output import open_embedder, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.words.analogy import AnalogyResult

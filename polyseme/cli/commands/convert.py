@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import OverwriteOption, VocabularyOption
 from polyseme.cli.output import file_size
+from polyseme.cli.progress import announce
 from polyseme.errors import ConfigError, nearest
+from polyseme.files import locked_output, make_folder
 
 PRECISIONS = ("fp32", "fp16", "int8")
 
@@ -32,18 +33,20 @@ def convert(
 
     if source.exists() and (backend := backend_of(source)) is not ELMO:
         raise ConfigError(f"{source} is {backend.kind}; only ELMo models can be converted")
+    if target.suffix in bilm_hdf5.SUFFIXES and precision != "fp32":
+        raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")
+    model = open_model(source, vocabulary)
+    make_folder(target.parent)
     if target.suffix in bilm_hdf5.SUFFIXES:
-        if precision != "fp32":
-            raise ConfigError(f"bilm-tf's HDF5 holds fp32 only; leave --precision {precision} out")
-        model = open_model(source, vocabulary)
-        bilm_hdf5.save(model, target, overwrite)
+        with locked_output(target):
+            bilm_hdf5.save(model, target, overwrite)
         without = "; they have no place for its softmax" if model.softmax else ""
-        typer.echo(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP{without}")
+        announce(f"{target} and {bilm_hdf5.options_path(target).name} written, for bilm-tf and AllenNLP{without}")
     else:
-        model = open_model(source, vocabulary)
-        softmax = open_softmax(source) if model.softmax else None
-        extras = open_extras(source)
-        native.save(model, target, precision, overwrite, softmax=softmax, extras=extras)  # pyright: ignore[reportArgumentType]
+        with locked_output(target):
+            softmax = open_softmax(source) if model.softmax else None
+            extras = open_extras(source)
+            native.save(model, target, precision, overwrite, softmax=softmax, extras=extras)  # pyright: ignore[reportArgumentType]
         total = sum(file.stat().st_size for file in target.iterdir())
         head = f" with its softmax over {softmax.config.num_words:,} words" if softmax else ""
-        typer.echo(f"{target} written ({file_size(total)}, {precision}), from {model.format}{head}")
+        announce(f"{target} written ({file_size(total)}, {precision}), from {model.format}{head}")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Option
 
 from polyseme.cli.commands.static import OutputOption, TextArgument, check_output, rereadable
 from polyseme.cli.options import DeviceOption, ModelArgument, OverwriteOption, RawOption, SeedOption
-from polyseme.cli.output import Progress, file_size, open_embedder
+from polyseme.cli.output import file_size, open_embedder
+from polyseme.cli.progress import announce, note, shown
+from polyseme.files import atomic_write, locked_output
 
 if TYPE_CHECKING:
-    from polyseme.corpus.distil import Distilled, DistilPlan, DistilSettings
-    from polyseme.embedding.interfaces import Embedder
+    from polyseme.corpus.distil import Distilled, DistilPlan
 
 
 def distil(
@@ -42,21 +40,25 @@ def distil(
     for each number of an average, 4 for each number of a use that is clustered.
     """
     from polyseme.corpus.distil import DistilSettings, make_plan
+    from polyseme.corpus.distil import distil as run
     from polyseme.embedding.layers import parse_choice
+    from polyseme.progress import stage
 
     settings = DistilSettings(
         parse_choice(layer), min_count, max_words, lower, uses, senses, memory=int(min(memory, 1e9) * 1e9), seed=seed
     )
-    check_output(output, overwrite)
-    if senses > 1:
-        check_output(contexts_file(output), overwrite)
-    embedder = open_embedder(model, device)
-    with rereadable(inputs, raw) as text:
-        plan = make_plan(embedder, text, settings)
-        _show_plan(plan)
-        result = _distil(embedder, text, plan, settings)
-    _write(output, result)
-    typer.echo(f"{output} written: {len(result.words):,} vectors of {plan.dim:,} dimensions")
+    with locked_output(output):
+        check_output(output, overwrite)
+        if senses > 1:
+            check_output(contexts_file(output), overwrite)
+        embedder = open_embedder(model, device)
+        with shown(), rereadable(inputs, raw) as text:
+            with stage("counting words"):
+                plan = make_plan(embedder, text, settings)
+            _show_plan(plan)
+            result = run(embedder, text, plan, settings)
+        _write(output, result)
+    announce(f"{output} written: {len(result.words):,} vectors of {plan.dim:,} dimensions")
 
 
 def contexts_file(output: Path) -> Path:
@@ -66,25 +68,10 @@ def contexts_file(output: Path) -> Path:
 
 def _show_plan(plan: DistilPlan) -> None:
     what = f"{len(plan.words):,} words, {plan.uses.sum():,} of {plan.counts.sum():,} uses"
-    typer.echo(f"{what}; their vectors take {file_size(plan.bytes)} of memory", err=True)
-
-
-def _distil(embedder: Embedder, text: Iterable[list[str]], plan: DistilPlan, settings: DistilSettings) -> Distilled:
-    """Distil with a progress bar of sentences read, also those that need not be embedded."""
-    from polyseme.corpus.distil import distil
-
-    with Progress(0) as progress:
-
-        def read() -> Iterator[list[str]]:
-            for words in text:
-                yield words
-                progress.advance(words, Counter())
-
-        return distil(embedder, read(), plan, settings)
+    note(f"{what}; their vectors take {file_size(plan.bytes)} of memory")
 
 
 def _write(output: Path, result: Distilled) -> None:
-    from polyseme.files import atomic_write
     from polyseme.formats.vectors.text import write
 
     write(output, result.words, result.vectors, result.vectors.shape[1])

@@ -8,7 +8,8 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, ResultOptions, TokenizedOption, expand_options
-from polyseme.cli.output import file_size, percent, show_table, working
+from polyseme.cli.output import file_size, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.training.doctor.advice import Advice

@@ -9,7 +9,8 @@ from typer import Argument, Option
 
 from polyseme.cli.corpus_source import TextFiles, format_use
 from polyseme.cli.options import DeviceOption, PlotOptions, RawOption, SeedOption, ShippedOption, expand_options
-from polyseme.cli.output import decimals, open_embedder, show_table, working
+from polyseme.cli.output import decimals, open_embedder, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.corpus.drift import Drift

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import (
@@ -18,9 +16,11 @@ from polyseme.cli.options import (
     ShippedOption,
     VocabularyOption,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished
+from polyseme.cli.output import file_size
+from polyseme.cli.progress import announce, keep_finished, shown, working
+from polyseme.cli.summary import EmbedStatistics, FileContents
 from polyseme.errors import ConfigError, OutputError, PolysemeError
-from polyseme.files import check_absent, check_restart
+from polyseme.files import check_absent, check_restart, locked_output
 
 if TYPE_CHECKING:
     from polyseme.embedding.encoder import Encoder
@@ -67,11 +67,10 @@ def embed(
     from polyseme.embedding.job import documents as by_document
     from polyseme.embedding.job import single_sentences as by_sentence
     from polyseme.embedding.layers import Mix, parse_choice
-    from polyseme.text.corpus import expand, read_sentences
+    from polyseme.progress import reading
+    from polyseme.text.corpus import expand, plain_sizes, read_sentences
 
-    if _is_finished(output, resume, overwrite):
-        typer.echo(f"{output} is already finished")
-        return
+    _check_output(output, resume, overwrite)
     spec = OutputSpec(parse_choice(layers or ("average" if pool else "all"), gamma), pool, dtype, boundaries)
     if documents and workers > 1:
         raise ConfigError("--documents runs in one process; leave --workers out")
@@ -80,42 +79,47 @@ def embed(
     if gamma != 1 and not isinstance(spec.layers, Mix):
         raise ConfigError("--gamma is the scale of a mix; give the mix with --layers, like 0.2,0.5,0.3")
     sources = expand(inputs)  # once, so that an output inside a folder of inputs is not read
-    from polyseme.loading import load
+    with locked_output(output):
+        if _is_finished(output, resume, overwrite):
+            announce(f"{output} is already finished")
+            return
+        from polyseme.loading import load
 
-    settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
-    encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
-    parts = _begin(
-        output,
-        {
-            "model": encoder.fingerprint(),
-            "made": repr(spec),
-            "precision": precision,
-            "raw": raw,
-            "documents": documents,
-        },
-        resume,
-        overwrite,
-    )
-    into_units, embed_units = (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
-    units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
-    _run(embed_into(parts, units, embed_units, spec), parts, encoder)
-    _finish(parts, output)
+        settings = {"boundaries": boundaries, "workers": workers, "word_budget": word_budget, "precision": precision}
+        with working(f"opening {model or 'the English model'}"):
+            encoder = load(model, device=device, vocabulary=vocabulary, pooling=pooling, **settings)
+        fingerprint = {"model": encoder.fingerprint(), "made": repr(spec), "precision": precision}
+        parts = _begin(output, {**fingerprint, "raw": raw, "documents": documents}, resume, overwrite)
+        into_units, embed_units = (
+            (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
+        )
+        units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
+        statistics = EmbedStatistics(encoder, parts.done)
+        with keep_finished(parts), shown(), reading(plain_sizes(sources)):
+            statistics.watch(embed_into(parts, units, embed_units, spec))
+        contents = _finish(parts, output)
+    announce(f"{output} written ({file_size(output.stat().st_size)}): {contents}")
+    statistics.report()
 
 
-def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
-    """Whether there is nothing left to resume; refuses an output that cannot be written."""
-    from polyseme.embedding.parts import parts_folder
+def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
+    """Refuse a name that cannot be written."""
     from polyseme.embedding.writers import check_suffix
 
     check_restart(resume, overwrite)
     check_suffix(output)
-    if resume and output.is_file() and not parts_folder(output).exists():
-        return True
-    check_absent(output, overwrite)
     if output.is_dir():
         raise OutputError(f"{output} cannot be written: it is a folder")
-    if not output.parent.is_dir():
-        raise OutputError(f"{output} cannot be written: there is no folder {output.parent}")
+
+
+def _is_finished(output: Path, resume: bool, overwrite: bool) -> bool:
+    """Whether there is nothing left to resume; refuses to replace an output, unless parts of a new one are there."""
+    from polyseme.embedding.parts import parts_folder
+
+    unfinished = parts_folder(output).exists()
+    if resume and output.is_file() and not unfinished:
+        return True
+    check_absent(output, overwrite or (resume and unfinished))
     return False
 
 
@@ -134,20 +138,16 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     return Parts.create(folder, settings)
 
 
-def _run(embedded: Iterator[list[str]], parts: Parts, encoder: Encoder) -> None:
-    """Embed all sentences with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(parts), Progress(parts.done) as progress:
-        for words in embedded:
-            progress.advance(words, encoder.misread(words))
-        progress.report(encoder)
-
-
-def _finish(parts: Parts, output: Path) -> None:
+def _finish(parts: Parts, output: Path) -> FileContents:
+    """Merge the finished parts into the output file, and remove them."""
     from polyseme.embedding.writers import write_vectors
+    from polyseme.progress import track
 
+    contents = FileContents()
     try:
-        write_vectors(parts.read(), output)
+        with shown():
+            write_vectors(contents.count(track(parts.read(), f"writing {output}", parts.done)), output)
     except PolysemeError as error:
         raise type(error)(f"{error}; the vectors are kept in {parts.folder}; give --resume to finish") from error
     parts.remove()
-    typer.echo(f"{output} written ({file_size(output.stat().st_size)})")
+    return contents

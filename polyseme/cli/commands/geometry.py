@@ -17,7 +17,8 @@ from polyseme.cli.options import (
     SeedOption,
     expand_options,
 )
-from polyseme.cli.output import decimals, open_embedder, show_table, working
+from polyseme.cli.output import decimals, open_embedder, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.layers.geometry import GeometryResult

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from polyseme.cli.corpus_source import TextFiles
@@ -18,11 +16,10 @@ from polyseme.cli.options import (
     ResumeOption,
     ShippedOption,
 )
-from polyseme.cli.output import Progress, file_size, keep_finished, open_embedder
-from polyseme.files import check_restart
-
-if TYPE_CHECKING:
-    from polyseme.corpus.index_job import IndexJob
+from polyseme.cli.output import file_size, open_embedder
+from polyseme.cli.progress import announce, keep_finished, shown
+from polyseme.cli.summary import EmbedStatistics, FileContents
+from polyseme.files import check_restart, locked_output
 
 
 def index(
@@ -43,23 +40,19 @@ def index(
     """
     from polyseme.corpus.index_job import IndexJob
     from polyseme.embedding.layers import parse_choice
+    from polyseme.progress import track
 
     check_restart(resume, overwrite)
     choice, text = parse_choice(layer), TextFiles(inputs, raw, limit)
-    job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
-    _run(job, iter(text))
+    with locked_output(output):
+        job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)
+        statistics, contents = EmbedStatistics(job.embedder, job.parts.done), FileContents()
+        with keep_finished(job.parts), shown():
+            statistics.watch(job.run(text))
+            job.finish(lambda records: contents.count(track(records, f"writing {output}", job.parts.done)))
     total = sum(file.stat().st_size for file in output.iterdir())
-    typer.echo(f"{output} written ({file_size(total)})")
-
-
-def _run(job: IndexJob, sentences: Iterator[list[str]]) -> None:
-    """Run the job with a progress bar; finished sentences are kept however it ends."""
-    with keep_finished(job.parts):
-        with Progress(job.parts.done) as progress:
-            for words in job.run(sentences):
-                progress.advance(words, job.embedder.misread(words))
-        job.finish()
-    progress.report(job.embedder)
+    announce(f"{output} written ({file_size(total)}): {contents}")
+    statistics.report()
 
 
 def _absolute(model: str | None) -> str:

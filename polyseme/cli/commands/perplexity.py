@@ -8,7 +8,8 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, DeviceOption, RawOption, ResultOptions, expand_options
-from polyseme.cli.output import decimals, percent, plural, show_table, working
+from polyseme.cli.output import decimals, percent, plural, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel, Perplexity

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption, LanguageModelOption, ResultOptions, expand_options
-from polyseme.cli.output import decimals, show_table, working
+from polyseme.cli.output import decimals, show_table
+from polyseme.cli.progress import working
 from polyseme.errors import ConfigError, InputError, nearest
 
 if TYPE_CHECKING:

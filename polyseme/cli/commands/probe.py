@@ -17,7 +17,8 @@ from polyseme.cli.options import (
     ShippedArgument,
     expand_options,
 )
-from polyseme.cli.output import open_embedder, percent, show_table, working
+from polyseme.cli.output import open_embedder, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.layers.probe import ProbeResult

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +9,8 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
-from polyseme.cli.output import working
+from polyseme.cli.progress import note, working
+from polyseme.files import locked_output
 
 if TYPE_CHECKING:
     from polyseme.report.measure.model_under_test import ModelUnderTest
@@ -33,7 +31,6 @@ def report(
     ] = None,
     full: Annotated[bool, Option(help="Use every data set in full, which takes hours.")] = False,
     device: DeviceOption = "cpu",
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Print no progress.")] = False,
 ) -> None:
     """Test eleven claims about contextual vectors on a model.
 
@@ -47,38 +44,28 @@ def report(
     settings.check()
     opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
     report = Report(opened, settings)
-    try:
-        _measure(report, quiet)
-    except KeyboardInterrupt:
-        typer.echo("finished parts are kept; the same command continues from here", err=True)
-        raise
-    page = report.write()[0]
-    typer.echo(str(page))
+    with locked_output(report.page):
+        try:
+            _measure(report)
+        except KeyboardInterrupt:
+            typer.echo("finished parts are kept; the same command continues from here", err=True)
+            raise
+        report.write()
+    typer.echo(str(report.page))
 
 
-def _measure(report: Report, quiet: bool) -> None:
+def _measure(report: Report) -> None:
     steps, missing = report.steps(), dict[str, dict[str, None]]()
     while True:
-        with nullcontext() if quiet else announced(report.upcoming):
+        with working(report.upcoming):
             step = next(steps, None)
         if step is None:
             break
-        if quiet:
-            continue
         _show(step)
         if step.missing:
             missing.setdefault(step.missing, {})[step.part] = None
     for why, parts in missing.items():
-        typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
-
-
-@contextmanager
-def announced(what: str) -> Iterator[None]:
-    """Say what is being done: a spinner on a terminal, a line to stderr elsewhere."""
-    if not sys.stderr.isatty():
-        typer.echo(f"{what} ...", err=True)
-    with working(what):
-        yield
+        note(f"not done: {', '.join(parts)}. {why}")
 
 
 def _distinct(models: list[str]) -> list[str]:
@@ -104,6 +91,4 @@ def _open(model: str, device: str) -> ModelUnderTest:
 
 def _show(step: ReportStep) -> None:
     done = "from an earlier run" if step.stored else f"{step.seconds:,.0f} s"
-    typer.echo(
-        f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
-    )
+    note(f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}")

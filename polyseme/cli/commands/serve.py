@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption
-from polyseme.cli.output import working
+from polyseme.cli.progress import working
 from polyseme.errors import ConfigError, require
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -23,6 +23,9 @@ def serve(
     key_file: Annotated[Path | None, Option(help="File with the key that clients send; or set POLYSEME_KEY.")] = None,
     cors: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="Site that may send requests, like https://example.org.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Name by which clients reach it, like example.org; repeatable.")
     ] = None,
     limit: Annotated[
         list[str] | None, Option(metavar="NAME=NUMBER", help="Change a limit, like words=8192; repeatable.")
@@ -39,7 +42,8 @@ def serve(
         require(module, "serve")
     from polyseme.serving.settings import ServeSettings, parse_limits
 
-    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()))
+    hosts = tuple(name.lower() for name in allow_host or ())
+    settings = ServeSettings(_key(key_file), tuple(cors or ()), parse_limits(limit or ()), hosts)
     if host not in LOOPBACK and settings.key is None:
         typer.echo(f"warning: {host} is open to other machines, and no key is required; see --key-file", err=True)
     from polyseme.serving.app import create_app
@@ -49,7 +53,8 @@ def serve(
     with working("opening models"):
         catalogue = open_catalogue(model or [None], tagger, device, precision)
     log_to_stderr(log)
-    Server(create_app(catalogue, settings), host, port).serve_until_stopped(typer.echo)
+    server = Server(create_app(catalogue, settings), host, port)
+    server.serve_until_stopped(typer.echo, working("embedding the example sentences"))
 
 
 def _key(path: Path | None) -> str | None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument
 
 from polyseme.cli.options import DeviceOption, LayerOption, ModelArgument, ResultOptions, expand_options
-from polyseme.cli.output import decimals, open_embedder, show_table, working
+from polyseme.cli.output import decimals, open_embedder, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.words.similarity import SimilarityResult

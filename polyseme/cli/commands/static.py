@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
@@ -14,7 +13,9 @@ from typer import Argument, Option
 from polyseme.cli.commands.info import info
 from polyseme.cli.corpus_source import TextFiles
 from polyseme.cli.options import TEXT_FILES, OverwriteOption, RawOption, ResultOptions, SeedOption, expand_options
-from polyseme.cli.output import decimals, show_table, working
+from polyseme.cli.output import decimals, show_table
+from polyseme.cli.progress import announce, working
+from polyseme.files import check_absent, check_writable, locked_output
 
 if TYPE_CHECKING:
     from polyseme.corpus.word2vec import ProgressCallback, Word2VecSettings
@@ -57,11 +58,12 @@ def fit(
     from polyseme.errors import require
 
     settings = Word2VecSettings(dim, window, epochs, min_count, skip_gram, negative, seed, workers)
-    check_output(output, overwrite)
     require("gensim.models", "static")  # before the text is read
-    with rereadable(inputs, raw) as text:
-        words = _fit(text, settings, output)
-    typer.echo(f"{output} written: {words:,} words of {dim} dimensions")
+    with locked_output(output):
+        check_output(output, overwrite)
+        with rereadable(inputs, raw) as text:
+            words = _fit(text, settings, output)
+    announce(f"{output} written: {words:,} words of {dim} dimensions")
 
 
 static.command(no_args_is_help=True)(info)
@@ -92,7 +94,6 @@ def _show_nearest(name: str, found: Mapping[str, Sequence[tuple[str, float]]]) -
 def check_output(path: Path, overwrite: bool) -> None:
     """Refuse an output file that cannot be written, before the work is done."""
     from polyseme.errors import OutputError
-    from polyseme.files import check_absent, check_writable
 
     check_absent(path, overwrite)
     check_writable(path)
@@ -149,14 +150,12 @@ def _fit(text: TextFiles, settings: Word2VecSettings, output: Path) -> int:
 
 @contextmanager
 def _status(epochs: int) -> Iterator[ProgressCallback]:
-    """A status line on the terminal with the epoch and the sentences read."""
-    from rich.console import Console
+    """Progress of word2vec: the epoch, and the sentences read in it."""
+    with working("counting words") as now:
 
-    with Console(file=sys.stderr).status("counting words ...") as status:
-
-        def report(time: int, sentences: int) -> None:
-            what = f"epoch {time} of {epochs}" if time else "counting words"
-            status.update(f"{what}: {sentences:,} sentences")
+        def report(epoch: int, sentences: int) -> None:
+            now.what = f"epoch {epoch} of {epochs}" if epoch else "counting words"
+            now.done = sentences
 
         yield report
 

@@ -14,6 +14,8 @@ from polyseme.cli.options import TEXT_FILES, DeviceOption, OverwriteOption, Resu
 if TYPE_CHECKING:
     from polyseme.training.run import Event, TrainJob
 
+TEACHER_WORDS = 8192  # that a teacher reads at a time: all words of a step
+
 
 def train(
     texts: Annotated[list[str], Argument(metavar="TEXT", help=TEXT_FILES)],
@@ -35,6 +37,12 @@ def train(
     extend_vocabulary: Annotated[
         bool, Option("--extend-vocabulary", help="With --from: learn to predict new words too.")
     ] = False,
+    teacher: Annotated[
+        str | None,
+        Option(
+            metavar="MODEL", help="Learn from the word vectors of this model too; settings: --set teacher.weight=2."
+        ),
+    ] = None,
     also_evaluate: Annotated[
         list[str] | None, Option(metavar="TEXT", help="Evaluate on this text too, such as the old domain.")
     ] = None,
@@ -46,6 +54,7 @@ def train(
     It is evaluated on held-out text as it goes. After an interruption, --resume continues to the same result. On many
     GPUs: torchrun --nproc-per-node N -m polyseme train ... --device cuda
     """
+    from polyseme.loading import load
     from polyseme.training.run import TrainJob
     from polyseme.training.settings import merge_tables, parse_set, read_settings
 
@@ -63,6 +72,7 @@ def train(
         overwrite=overwrite,
         start_from=start_from,
         extend=extend_vocabulary,
+        teacher=load(teacher, device=device, word_budget=TEACHER_WORDS) if teacher else None,
         other_texts=tuple(also_evaluate or ()),
         workers=workers,
     )

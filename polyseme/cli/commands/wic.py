@@ -9,7 +9,8 @@ import typer
 from typer import Option
 
 from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
-from polyseme.cli.output import decimals, open_embedder, percent, show_table, working
+from polyseme.cli.output import decimals, open_embedder, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.senses.wic import WicResult

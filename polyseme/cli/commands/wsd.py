@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from polyseme.cli.corpus_source import with_progress
 from polyseme.cli.options import DeviceOption, LayerOption, PlotOptions, ShippedArgument, expand_options
 from polyseme.cli.output import open_embedder, percent, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.analysis.senses.wsd import WsdResult
@@ -44,8 +44,8 @@ def wsd(
     sets = {name: list(read_tagged(path)) for name, path in find_sets(test).items()}
     first_sense(sets, senses)  # faults of the test sets are reported before hours of work
     encoder = open_embedder(model, device)
-    training = with_progress(islice(read_tagged(train), limit))
-    result = disambiguate(encoder, training, sets, senses, choice)
+    with working("learning senses and choosing among them"):
+        result = disambiguate(encoder, islice(read_tagged(train), limit), sets, senses, choice)
     output.draw(lambda: draw_wsd(result))
     output.present(result, lambda: _show(result))
 

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from polyseme.array_cache import ArrayCache, user_cache_folder
 from polyseme.errors import FormatError, InputError
+from polyseme.formats.budget import Budget
 from polyseme.formats.vectors import binary, matrix, text
 from polyseme.formats.vectors.file import BINARY, KNOWN, NUMPY, Block, VectorFile, first_bytes
 from polyseme.formats.vectors.table import VectorTable, build_in_memory, write_table
@@ -22,6 +23,8 @@ from polyseme.formats.vectors.table import VectorTable, build_in_memory, write_t
 __all__ = ["Block", "VectorFile", "VectorTable", "open_vectors", "read_blocks", "recognise"]
 
 _LAYOUT = "1"  # version of the cached files' layout
+LEAST = 128 << 20  # bytes that any file may unpack to; text is slow to parse
+_INDEXED = 16  # bytes for the hash and the length of a word
 _FASTTEXT = (793712314).to_bytes(4, "little")
 
 
@@ -70,10 +73,13 @@ def recognise(path: str | Path, vocabulary: str | Path | None = None) -> VectorF
 def read_blocks(file: VectorFile) -> Iterator[Block]:
     """Read the words of a file and their vectors in order, in blocks of some thousand; memory is constant."""
     read = {NUMPY: matrix.read, BINARY: binary.read}.get(file.format, text.read)
-    total = 0
+    total, budget = 0, Budget(file.path, LEAST)
     try:
         for block in read(file):
             total += len(block.words)
+            budget.take(
+                block.rows.nbytes + sum(map(len, block.words)) + _INDEXED * len(block.words), "what it unpacks to"
+            )
             yield block
     except InputError as error:  # from reading text and compressed files
         raise FormatError(str(error)) from error

@@ -31,7 +31,7 @@ from polyseme.formats.vectors.file import Block
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-ROWS = 1 << 14  # rows processed together
+ROWS, NUMBERS = 1 << 14, 1 << 24  # processed together, at most
 _TAKEN = 512  # vectors read before pages are released: each may have loaded 64 kB
 _HEADER = 4096  # bytes reserved for safetensors' header, which is written last
 _TYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1"}
@@ -176,8 +176,9 @@ def _compact_rows(file: BinaryIO, dim: int, kept: np.ndarray) -> tuple[np.ndarra
     total = np.zeros(dim)
     digest = hashlib.sha256()
     place = 0
-    for first in range(0, len(kept), ROWS):
-        keep = kept[first : first + ROWS]
+    step = max(1, min(ROWS, NUMBERS // dim))
+    for first in range(0, len(kept), step):
+        keep = kept[first : first + step]
         file.seek(_HEADER + 4 * dim * first)
         rows = np.frombuffer(_read_exactly(file, 4 * dim * len(keep)), dtype="<f4").reshape(-1, dim)[keep]
         if place != first or not keep.all():

@@ -20,7 +20,7 @@ from polyseme.files import atomic_write
 from polyseme.formats.vectors.file import BINARY, GLOVE, HEAD, KNOWN, WIDEST, WORD2VEC, Block, VectorFile, not_finite
 from polyseme.text.corpus import open_text
 
-LINES = 4096  # lines parsed at a time
+LINES, NUMBERS = 4096, 1 << 22  # parsed at a time, at most
 _SAMPLE = 100  # lines that vote on the number of columns
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?\s*(\d{1,12})[ \t]+(\d{1,6})[ \t]*\r?\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # rare in text, frequent in binary numbers
@@ -60,7 +60,7 @@ def read(file: VectorFile) -> Iterator[Block]:
         if file.count is not None:
             next(lines)
             number += 1
-        while some := list(islice(lines, LINES)):
+        while some := list(islice(lines, max(1, min(LINES, NUMBERS // file.dim)))):
             yield _parse(file, some, number)
             number += len(some)
 

@@ -11,18 +11,23 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 from polyseme.serving.engine.metrics import Metrics
 
+_PATIENCE = 1.5  # seconds to wait for the current batch at the end
 _MIN_REQUESTS = 4  # that share a batch where so many wait: each gets at most a quarter of it at a time
 
 
 @dataclass(frozen=True, eq=False)
 class BatchFunction:
-    """A named function of a list of items; the result of an item depends on nothing but that item."""
+    """A named function of a list of items; the result of an item depends on nothing but that item.
+
+    An exception in the place of a result fails the request of that item, and no other.
+    """
 
     name: str
     compute: Callable[[list[Any]], Sequence[Any]]
@@ -80,11 +85,11 @@ class Batcher:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the worker thread after the current batch."""
+        """Stop the worker thread after the current batch; a batch that takes very long is not waited for."""
         with self._filled:
             self._closed = True
             self._filled.notify()
-        self._thread.join()
+        self._thread.join(_PATIENCE)
 
     @property
     def alive(self) -> bool:
@@ -111,7 +116,8 @@ class Batcher:
         while (batch := self._next()) is not None:
             outcomes = _compute(batch)
             assert self._loop is not None
-            self._loop.call_soon_threadsafe(self._deliver, batch, outcomes)
+            with suppress(RuntimeError):  # the event loop is closed, and nobody waits any more
+                self._loop.call_soon_threadsafe(self._deliver, batch, outcomes)
 
     def _next(self) -> WorkBatch | None:
         with self._filled:
@@ -144,14 +150,14 @@ class Batcher:
         self._queue.extendleft(reversed(skipped))
         return WorkBatch(function, parts, self._budget - room) if function and parts else None
 
-    def _deliver(self, batch: WorkBatch, outcomes: list[Any]) -> None:
+    def _deliver(self, batch: WorkBatch, outcomes: list[list[Any]]) -> None:
         self._metrics.batches.observe(batch.words)
         self._metrics.words.add(batch.words, model=batch.function.name)
         for (request, indices), outcome in zip(batch.parts, outcomes, strict=True):
             if request.future.done():
                 continue
-            if isinstance(outcome, Exception):
-                request.future.set_exception(outcome)
+            if error := next((each for each in outcome if isinstance(each, Exception)), None):
+                request.future.set_exception(error)
                 continue
             for index, result in zip(indices, outcome, strict=True):
                 request.results[index] = result
@@ -160,8 +166,8 @@ class Batcher:
                 request.future.set_result(request.results)
 
 
-def _compute(batch: WorkBatch) -> list[Any]:
-    """Results for each part, or the exception it raised; a part that fails does not fail the others."""
+def _compute(batch: WorkBatch) -> list[list[Any]]:
+    """Results for each part, with exceptions among them; a part that fails does not fail the others."""
     try:
         items = [request.items[index] for request, indices in batch.parts for index in indices]
         results = list(batch.function.compute(items))
@@ -169,5 +175,5 @@ def _compute(batch: WorkBatch) -> list[Any]:
         return [results[end - len(indices) : end] for end, (_, indices) in zip(ends, batch.parts, strict=True)]
     except Exception as error:
         if len(batch.parts) == 1:
-            return [error]
+            return [[error]]
     return [_compute(WorkBatch(batch.function, [part], 0))[0] for part in batch.parts]

@@ -8,11 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import polyseme
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import StaticEncoder
 from polyseme.embedding.encoder import Encoder
-from polyseme.errors import ConfigError
+from polyseme.errors import ConfigError, InputError
 from polyseme.formats import open_model, open_softmax
 from polyseme.lm import LanguageModel
 from polyseme.loading import ELMO, backend_of, load
@@ -50,7 +52,7 @@ class ServedModel:
     @cached_property
     def embedding(self) -> BatchFunction:
         """The function from sentences to arrays (layers, words, dim)."""
-        return BatchFunction(self.id, lambda sentences: list(self.encoder.embed(sentences)))
+        return BatchFunction(self.id, lambda sentences: [_finite(each) for each in self.encoder.embed(sentences)])
 
     @cached_property
     def prediction(self) -> BatchFunction | None:
@@ -135,6 +137,12 @@ def _language_model(path: str | Path | None, encoder: Encoder) -> LanguageModel 
     softmax = open_softmax(path)
     model = LanguageModel(encoder.bilm, softmax.build(), encoder.words, softmax.vocabulary, encoder.name)
     return model.to(encoder.device)
+
+
+def _finite(vectors: np.ndarray) -> np.ndarray | InputError:
+    if np.isfinite(vectors).all():
+        return vectors
+    return InputError("the model gives NaN or infinity for a sentence of this request")
 
 
 def _predict(model: LanguageModel, words: list[str], position: int, top: int) -> dict[str, Any]:

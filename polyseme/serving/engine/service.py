@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +16,11 @@ from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.catalogue import Catalogue, ServedModel
 from polyseme.serving.engine.metrics import Metrics
 from polyseme.serving.engine.neighbours import NeighbourSearch
+from polyseme.serving.engine.splitter import Splitter
 from polyseme.serving.settings import ServeSettings
 
 Layers = LayerChoice | tuple[int, ...]  # a tuple: several layers, by number
+logger = logging.getLogger("polyseme.serving")
 _SOFTMAX_COST = 100  # a softmax over the vocabulary takes as long as embedding so many words
 
 
@@ -24,6 +28,7 @@ _SOFTMAX_COST = 100  # a softmax over the vocabulary takes as long as embedding 
 class RequestLoad:
     """The load of one request, from its acceptance to the last byte of the response."""
 
+    accepted: bool = False
     words: int = 0  # in its sentences
     cost: int = 0  # the number of words whose embedding takes as long; what admission control counts
 
@@ -36,21 +41,39 @@ class Service:
         self.metrics = Metrics()
         self.admission = Admission(self.limits)
         self.batcher = Batcher(self.limits.batch_words, self.metrics)
+        self.splitter = Splitter(self.limits)
+        self.hosts = set(settings.hosts)  # names by which requests may reach the server
+        self.in_flight = 0  # requests that were accepted and not yet answered
         self.draining = False
+        self._preparing: asyncio.Task[None] | None = None
         self._searches = {name: NeighbourSearch(model, self.batcher) for name, model in catalogue.models.items()}
         self.metrics.watch("polyseme_waiting_requests", "Requests in the queue.", lambda: self.batcher.waiting)
         self.metrics.watch("polyseme_inside_words", "Words of accepted requests.", lambda: self.admission.words)
 
     @property
     def ready(self) -> bool:
-        """Whether the server accepts requests."""
-        return self.batcher.alive and not self.draining
+        """Whether the server is prepared and accepts requests."""
+        prepared = self._preparing is not None and self._preparing.done()
+        return self.batcher.alive and prepared and not self.draining
 
-    def start(self) -> None:
-        """Start the worker thread, and build the indexes for neighbour search in the background."""
+    def start(self) -> asyncio.Task[None]:
+        """Start the worker thread; the task returned prepares what the first requests would wait for."""
         self.batcher.start()
-        for search in self._searches.values():
-            search.prepare()
+        self._preparing = asyncio.create_task(self._prepare())
+        return self._preparing
+
+    async def _prepare(self) -> None:
+        """Build the indexes for neighbour search, and start the tokenizer process."""
+        indexes = [search.prepare() for search in self._searches.values()]
+        outcomes = await asyncio.gather(self.splitter.start(), *indexes, return_exceptions=True)
+        for error in outcomes:
+            if isinstance(error, Exception):  # it is tried again when a request needs it
+                logger.error("preparation failed", extra={"fields": {"kind": type(error).__name__}})
+
+    async def close(self) -> None:
+        """Stop the tokenizer processes, and the worker thread after its current batch."""
+        await self.splitter.close()
+        await asyncio.to_thread(self.batcher.close)
 
     def enter(self, load: RequestLoad, words: int, cost: int) -> None:
         """Admit a request until `leave`, or raise `OverloadedError`."""
@@ -59,6 +82,7 @@ class Service:
 
     def leave(self, load: RequestLoad, answered: bool) -> None:
         """Release a request: its response is sent, or never will be."""
+        self.in_flight -= load.accepted
         if load.cost:
             self.admission.leave(load.cost, answered)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from traceback import extract_tb
 
@@ -16,9 +16,9 @@ from starlette.responses import Response
 from polyseme.errors import PolysemeError
 from polyseme.serving.engine.admission import OverloadedError
 from polyseme.serving.engine.catalogue import UnknownModelError
+from polyseme.serving.engine.sizes import Place, TooLargeError
 from polyseme.serving.http.responses import json_response
 
-Place = Sequence[str | int]
 logger = logging.getLogger("polyseme.serving")
 
 
@@ -73,6 +73,8 @@ def from_exception(error: Exception) -> HttpError:
         return error
     if isinstance(error, OverloadedError):
         return HttpError(429, "overloaded", str(error), headers={"Retry-After": str(error.retry_after)})
+    if isinstance(error, TooLargeError):
+        return too_large(str(error), error.where)
     if isinstance(error, UnknownModelError):
         return missing(str(error), ["model"])
     return invalid(str(error)) if isinstance(error, PolysemeError) else _internal_error(error)
@@ -82,8 +84,6 @@ def from_validation(error: ValidationError) -> HttpError:
     """The HTTP error for the first thing that is wrong with a request, in words that do not repeat the user's."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = list(first["loc"])
-    if first["type"] == "json_invalid":
-        return invalid(f"the body is not valid JSON: {first['msg'].partition(': ')[2] or first['msg']}")
     if first["type"] == "extra_forbidden":
         return invalid(f"there is no field {str(where[-1])!r:.40}; see /openapi.json for those there are", where)
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")

@@ -1,4 +1,4 @@
-"""Access middleware around every request: key check, admission, metrics, access log, security headers."""
+"""Access middleware around every request: host, origin and key checks, admission, metrics, log, security headers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from polyseme.serving.engine.service import RequestLoad, Service
 from polyseme.serving.http.errors import HttpError, from_exception
+from polyseme.serving.http.hosts import check_host, check_origin
 
 logger = logging.getLogger("polyseme.serving")
 _ALWAYS_OPEN = {"/health", "/ready"}  # answered while draining, and without a key
@@ -41,6 +42,8 @@ class AccessMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # answered like GET; uvicorn leaves the body out
+            scope = {**scope, "method": "GET"}
         load = scope["load"] = RequestLoad()
         start, status = perf_counter(), 0
 
@@ -54,9 +57,15 @@ class AccessMiddleware:
 
         try:
             refusal = self._refusal(scope)
+            if refusal is None and scope["path"] not in _ALWAYS_OPEN:
+                load.accepted = True
+                self._service.in_flight += 1
             await (refusal.response() if refusal else self._app)(scope, receive, send_counted)
         except _SlowClientError:
             self._service.metrics.dropped.add(reason="slow")
+        except asyncio.CancelledError:  # the time to drain is over
+            if not status:
+                await _draining().response()(scope, receive, send_counted)
         finally:
             self._service.leave(load, status == HTTPStatus.OK)
             self._record(scope, status, load.words, perf_counter() - start)
@@ -68,11 +77,12 @@ class AccessMiddleware:
             raise _SlowClientError from None
 
     def _refusal(self, scope: Scope) -> HttpError | None:
-        path = scope["path"]
-        if path in _ALWAYS_OPEN:
-            return None
+        path, hosts = scope["path"], self._service.hosts
+        foreign = check_host(scope, hosts) or check_origin(scope, self._service.settings.origins, hosts)
+        if foreign or path in _ALWAYS_OPEN:
+            return foreign
         if self._service.draining:
-            return HttpError(503, "draining", "the server is shutting down", headers={"Retry-After": "5"})
+            return _draining()
         needs_key = path.startswith("/v1/") or path == "/metrics"
         if needs_key and self._key is not None and not self._has_key(scope):
             message = "this server requires a key; send the header Authorization: Bearer KEY"
@@ -100,6 +110,10 @@ class AccessMiddleware:
         milliseconds = round(1000 * seconds, 1)
         fields = {"route": route, "status": status, "words": words, "milliseconds": milliseconds}
         logger.info("request", extra={"fields": fields})
+
+
+def _draining() -> HttpError:
+    return HttpError(503, "draining", "the server is shutting down", headers={"Retry-After": "5"})
 
 
 def _chunks(message: Message) -> Iterator[Message]:

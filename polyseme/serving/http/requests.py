@@ -1,39 +1,25 @@
-"""Requests: their bodies are read and validated within the limits, and answered before the deadline."""
+"""Requests: answered before the deadline; their sentences are split and checked against the limits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from polyseme.errors import ConfigError
 from polyseme.serving.engine.admission import OverloadedError
 from polyseme.serving.engine.catalogue import ServedModel
 from polyseme.serving.engine.service import Layers, Service, select_layers
-from polyseme.serving.http.errors import (
-    ClientGoneError,
-    HttpError,
-    Place,
-    from_exception,
-    from_validation,
-    invalid,
-    too_large,
-)
+from polyseme.serving.engine.sizes import Place, check_sentences, check_words
+from polyseme.serving.http.bodies import B, read_body
+from polyseme.serving.http.errors import ClientGoneError, from_exception, invalid
 from polyseme.serving.http.responses import RequestSentences
 from polyseme.serving.http.schema import TextOrSentences
-from polyseme.serving.settings import Limits
-from polyseme.text.tokenizer import TokenizedSentence, tokenize
 
-B = TypeVar("B", bound=BaseModel)
 Handler = Callable[[Service, B, Request], Awaitable[Response]]
-_DISCARD_FACTOR = 16  # a body of up to so many times the limit is read to its end, so that the client sees the refusal
-_LONG_TEXT = 20_000  # characters; a longer text is split in another thread, so that other requests go on
 
 
 def post(router: APIRouter, path: str, body_type: type[B]) -> Callable[[Handler[B]], Handler[B]]:
@@ -42,7 +28,7 @@ def post(router: APIRouter, path: str, body_type: type[B]) -> Callable[[Handler[
     def add(handler: Handler[B]) -> Handler[B]:
         async def endpoint(request: Request) -> Response:
             service: Service = request.app.state.service
-            body = validate(await read_body(request, service.limits), body_type)
+            body = await read_body(request, service.limits, body_type)
             return await _before_deadline(request, service, _handle(handler, service, body, request))
 
         summary = (body_type.__doc__ or "").strip()
@@ -81,90 +67,39 @@ async def _disconnect(request: Request) -> None:
         pass
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """Read the body of a request within the limits on its size and time."""
-    _check_headers(request)
-    try:
-        return await asyncio.wait_for(_read_bytes(request, limits.body_bytes), limits.body_seconds)
-    except asyncio.TimeoutError:
-        message = f"the request took longer than {limits.body_seconds:g} s to arrive"
-        raise HttpError(408, "timeout", message, headers={"Connection": "close"}) from None
-    except ClientDisconnect:
-        raise ClientGoneError from None
-
-
-def validate(body: bytes, body_type: type[B]) -> B:
-    """Validate a JSON body against its schema."""
-    try:
-        return body_type.model_validate_json(body)
-    except ValidationError as error:
-        raise from_validation(error) from None
-
-
-def _check_headers(request: Request) -> None:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        raise HttpError(415, "unsupported", "send JSON, with the header Content-Type: application/json")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise HttpError(415, "unsupported", "send the request uncompressed, without Content-Encoding")
-
-
-async def _read_bytes(request: Request, limit: int) -> bytes:
-    """Read the bytes of a body; if it is too large, none are kept."""
-    chunks: list[bytes] = []
-    total = 0
-    async for chunk in request.stream():
-        total += len(chunk)
-        if total <= limit:
-            chunks.append(chunk)
-        else:
-            chunks.clear()
-            if total > _DISCARD_FACTOR * limit:
-                break
-    if total > limit:
-        raise too_large(f"a request may have {limit:,} bytes; send less at a time")
-    return b"".join(chunks)
-
-
-async def read_sentences(body: TextOrSentences, limits: Limits) -> RequestSentences:
+async def read_sentences(body: TextOrSentences, service: Service) -> RequestSentences:
     """The sentences of a request, within the limits; raw text is split into sentences and words."""
     if (body.text is None) == (body.sentences is None):
         raise invalid("give either text or sentences")
     if body.text is not None:
-        split = await split_text(body.text, limits, ["text"])
+        (split,) = await service.splitter.split([body.text], [["text"]])
         return RequestSentences([sentence.words for sentence in split], [sentence.spans for sentence in split])
     sentences = body.sentences or []
-    check_sentences(sentences, limits, ["sentences"])
+    check_sentences(sentences, service.limits, ["sentences"])
     return RequestSentences(sentences, None)
 
 
-async def split_text(text: str, limits: Limits, where: Place) -> list[TokenizedSentence]:
-    """Split raw text into sentences and words, within the limits."""
-    if len(text) < _LONG_TEXT:
-        return _split(text, limits, where)
-    return await asyncio.to_thread(_split, text, limits, where)
+async def read_sentence(sentence: str | list[str], service: Service) -> list[str]:
+    """The words of the one sentence of a request."""
+    (words,) = await read_each_sentence([sentence], service, [["sentence"]])
+    return words
 
 
-async def read_sentence(sentence: str | list[str], limits: Limits, where: Place = ("sentence",)) -> list[str]:
-    """The words of one sentence; raw text counts as one sentence even if it looks like several."""
-    if isinstance(sentence, str):
-        sentence = [word for part in await split_text(sentence, limits, where) for word in part.words]
-    _check_words(sentence, limits, where)
-    if not sentence:
-        raise invalid("there are no words in this sentence", where)
-    return sentence
-
-
-def check_sentences(sentences: Sequence[Sequence[str]], limits: Limits, where: Place) -> None:
-    """Refuse sentences that exceed the limits, with the place of the excess."""
-    if len(sentences) > limits.sentences:
-        raise too_large(f"a request may have {limits.sentences:,} sentences, not {len(sentences):,}", where)
-    total = 0
-    for number, words in enumerate(sentences):
-        _check_words(words, limits, [*where, number])
-        total += len(words)
-        if total > limits.words:
-            raise too_large(f"a request may have {limits.words:,} words; send several", [*where, number])
+async def read_each_sentence(
+    sentences: Sequence[str | list[str]], service: Service, places: Sequence[Place]
+) -> list[list[str]]:
+    """The words of each sentence; raw text counts as one sentence even if it looks like several."""
+    raw = [number for number, sentence in enumerate(sentences) if isinstance(sentence, str)]
+    split = await service.splitter.split([str(sentences[number]) for number in raw], [places[n] for n in raw])
+    joined = {n: [word for part in text for word in part.words] for n, text in zip(raw, split, strict=True)}
+    found: list[list[str]] = []
+    for number, (sentence, where) in enumerate(zip(sentences, places, strict=True)):
+        words = sentence if isinstance(sentence, list) else joined[number]
+        check_words(words, service.limits, where)
+        if not words:
+            raise invalid("there are no words in this sentence", where)
+        found.append(words)
+    return found
 
 
 def check_position(position: int, words: Sequence[str], where: Place = ("position",)) -> None:
@@ -179,25 +114,3 @@ def check_layers(layers: Layers, model: ServedModel, field: str = "layers") -> N
         select_layers(np.zeros((model.encoder.num_layers, 0, 1), np.float32), layers)
     except ConfigError as error:
         raise invalid(str(error), [field]) from None
-
-
-def _check_words(words: Sequence[str], limits: Limits, where: Place) -> None:
-    if len(words) > limits.sentence_words:
-        raise too_large(f"a sentence may have {limits.sentence_words:,} words, not {len(words):,}", where)
-    if words and max(map(len, words)) > limits.word_characters:
-        position = next(at for at, word in enumerate(words) if len(word) > limits.word_characters)
-        raise too_large(f"a word may have {limits.word_characters:,} characters", [*where, position])
-
-
-def _split(text: str, limits: Limits, where: Place) -> list[TokenizedSentence]:
-    sentences: list[TokenizedSentence] = []
-    total = 0
-    for sentence in tokenize(text):
-        _check_words(sentence.words, limits, where)
-        total += len(sentence.words)
-        if total > limits.words or len(sentences) >= limits.sentences:
-            raise too_large(
-                f"a request may have {limits.sentences:,} sentences and {limits.words:,} words; send several", where
-            )
-        sentences.append(sentence)
-    return sentences

@@ -14,6 +14,7 @@ from polyseme.embedding.binary import pack
 from polyseme.serving.engine.catalogue import ServedModel
 
 BINARY = "application/octet-stream"
+_ROWS = 64  # vectors written as JSON at a time: some milliseconds
 
 
 class RequestSentences(NamedTuple):
@@ -46,11 +47,21 @@ def binary_vectors(
 
 
 async def json_vectors(model: ServedModel, sentences: RequestSentences, vectors: Sequence[np.ndarray]) -> Response:
-    """Word vectors as JSON, sentence by sentence, with a pause after each for the other requests."""
+    """Word vectors as JSON, some rows at a time, with a pause after each for the other requests."""
     parts = []
     for number, array in enumerate(vectors):
-        part = {**sentences.describe(number), "vectors": np.ascontiguousarray(array)}
-        parts.append(orjson.dumps(part, option=orjson.OPT_SERIALIZE_NUMPY))
-        await asyncio.sleep(0)
+        about = orjson.dumps(sentences.describe(number)).removesuffix(b"}")
+        layers = [await _json_rows(layer) for layer in array]
+        parts.append(about + b',"vectors":[' + b",".join(layers) + b"]}")
     start = b'{"model":' + orjson.dumps(model.id) + b',"sentences":['
     return Response(start + b",".join(parts) + b"]}", media_type="application/json")
+
+
+async def _json_rows(layer: np.ndarray) -> bytes:
+    """The vectors (words, dim) of one layer as JSON."""
+    rows = []
+    for start in range(0, len(layer), _ROWS):
+        piece = np.ascontiguousarray(layer[start : start + _ROWS])
+        rows.append(orjson.dumps(piece, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1])
+        await asyncio.sleep(0)
+    return b"[" + b",".join(rows) + b"]"

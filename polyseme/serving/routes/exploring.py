@@ -7,8 +7,9 @@ from starlette.responses import Response
 
 from polyseme.serving.engine.comparison import compare as compare_uses
 from polyseme.serving.engine.service import Service
+from polyseme.serving.engine.sizes import check_sentences
 from polyseme.serving.http.errors import invalid
-from polyseme.serving.http.requests import check_layers, check_position, check_sentences, post, read_sentence
+from polyseme.serving.http.requests import check_layers, check_position, post, read_each_sentence, read_sentence
 from polyseme.serving.http.responses import json_response
 from polyseme.serving.http.schema import CompareRequest, NeighboursRequest
 
@@ -20,7 +21,7 @@ async def neighbours(service: Service, body: NeighboursRequest, request: Request
     """The uses and words most similar to a word in its sentence."""
     model = service.catalogue.find(body.model)
     check_layers(body.layer, model, "layer")
-    words = await read_sentence(body.sentence, service.limits)
+    words = await read_sentence(body.sentence, service)
     check_position(body.position, words)
     load = request.scope["load"]
     return json_response(await service.find_neighbours(model, words, body.position, body.layer, body.top, load))
@@ -33,10 +34,8 @@ async def compare(service: Service, body: CompareRequest, request: Request) -> R
     check_layers(body.layer, model, "layer")
     if not 2 <= len(body.sentences) <= 64:
         raise invalid(f"give 2 to 64 sentences to compare, not {len(body.sentences)}", ["sentences"])
-    sentences = [
-        await read_sentence(sentence, service.limits, ["sentences", number])
-        for number, sentence in enumerate(body.sentences)
-    ]
+    places = [["sentences", number] for number in range(len(body.sentences))]
+    sentences = await read_each_sentence(body.sentences, service, places)
     check_sentences(sentences, service.limits, ["sentences"])
     positions = _positions(body, sentences)
     vectors = await service.run(model.embedding, sentences, request.scope["load"])

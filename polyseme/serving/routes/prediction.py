@@ -20,7 +20,7 @@ async def predict(service: Service, body: PredictRequest, request: Request) -> R
     model = service.catalogue.find(body.model)
     if model.prediction is None:
         raise missing(f"{model.id} has no language model, so it cannot predict words", ["model"])
-    words = await read_sentence(body.sentence, service.limits)
+    words = await read_sentence(body.sentence, service)
     check_position(body.position, words)
     load = request.scope["load"]
     return json_response(await service.predict(model.prediction, words, body.position, body.top, load))
@@ -32,7 +32,7 @@ async def tag(service: Service, body: TagRequest, request: Request) -> Response:
     tagging = service.catalogue.tagging
     if tagging is None:
         raise missing("this server has no tagger; start it with polyseme serve --tagger FOLDER")
-    sentences = await read_sentences(body, service.limits)
+    sentences = await read_sentences(body, service)
     labels = await service.run(tagging, sentences.words, request.scope["load"])
     tagged = [{**sentences.describe(number), "labels": found} for number, found in enumerate(labels)]
     return json_response({"sentences": tagged})

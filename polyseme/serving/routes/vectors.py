@@ -13,7 +13,7 @@ from polyseme.embedding.layers import choose, pool
 from polyseme.embedding.similarity import unit
 from polyseme.serving.engine.service import Service, select_layers
 from polyseme.serving.http.errors import invalid, too_large
-from polyseme.serving.http.requests import check_layers, post, read_sentences, split_text
+from polyseme.serving.http.requests import check_layers, post, read_sentences
 from polyseme.serving.http.responses import BINARY, binary_vectors, json_response, json_vectors
 from polyseme.serving.http.schema import EmbeddingsRequest, WordsRequest
 from polyseme.serving.settings import Limits
@@ -27,7 +27,7 @@ async def words(service: Service, body: WordsRequest, request: Request) -> Respo
     """Vectors of words, in the requested layers and format."""
     model = service.catalogue.find(body.model)
     check_layers(body.layers, model)
-    sentences = await read_sentences(body, service.limits)
+    sentences = await read_sentences(body, service)
     embedded = await service.run(model.embedding, sentences.words, request.scope["load"])
     vectors = [select_layers(array, body.layers) for array in embedded]
     preferred = request.headers.get("accept", "").split(",")[0].partition(";")[0].strip()
@@ -46,7 +46,7 @@ async def embeddings(service: Service, body: EmbeddingsRequest, request: Request
         raise invalid(f"the vectors of {model.id} have {dim} dimensions; leave dimensions out", ["dimensions"])
     if len(body.input) > service.limits.sentences:
         raise too_large(f"a request may have {service.limits.sentences:,} inputs, not {len(body.input):,}", ["input"])
-    texts = [await split_text(text, service.limits, ["input", number]) for number, text in enumerate(body.input)]
+    texts = await service.splitter.split(body.input, [["input", number] for number in range(len(body.input))])
     _check_texts(texts, service.limits)
     sentences = [sentence.words for text in texts for sentence in text]
     embedded = iter(await service.run(model.embedding, sentences, request.scope["load"]))

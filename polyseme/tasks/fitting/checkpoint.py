@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from polyseme.errors import FormatError, OutputError
 from polyseme.files import atomic_folder, read_json
+from polyseme.formats.tensor_file import check_finite, read_tensors
 
 _FILES = {"state.json", *(f"{name}.safetensors" for name in ("weights", "best", "adam", "means"))}
 
@@ -127,13 +127,20 @@ class FitCheckpoint:
                 "or remove the folder to start over"
             )
         try:
-            average.restore(load_file(self.folder / "means.safetensors"), facts.pop("steps"))
-            state = FitState(**facts, weights=load_file(self.folder / "best.safetensors") or None)
-            network.load_state_dict(load_file(self.folder / "weights.safetensors"))
-            _restore_moments(optimizer, load_file(self.folder / "adam.safetensors"))
-        except (SafetensorError, OSError, TypeError, KeyError, RuntimeError, ValueError) as error:
+            average.restore(self._read("means"), facts.pop("steps"))
+            state = FitState(**facts, weights=self._read("best") or None)
+            network.load_state_dict(self._read("weights"))
+            _restore_moments(optimizer, self._read("adam"))
+        except (OSError, TypeError, KeyError, RuntimeError, ValueError) as error:
             raise FormatError(f"{self.folder} cannot be resumed: {error}; remove it to start over") from error
         return state
+
+    def _read(self, name: str) -> dict[str, Tensor]:
+        file = self.folder / f"{name}.safetensors"
+        tensors = read_tensors(file)
+        for inside, tensor in tensors.items():
+            check_finite(tensor, f"{file}: {inside!r:.100}")
+        return tensors
 
     def remove(self) -> None:
         """Delete the checkpoint folder, if it is one."""

@@ -127,6 +127,12 @@ class FitReport:
     best_epoch: int = 0
     is_last: bool = False
 
+    def describe(self) -> str:
+        """Loss and dev score as text: ``loss 0.214, dev F1 88.1 (best 88.4 in epoch 3)``."""
+        score = f", dev {self.score.name} {100 * self.score.value:.1f}" if self.score else ""
+        best = f" (best {100 * self.best:.1f} in epoch {self.best_epoch})" if self.best is not None else ""
+        return f"loss {self.loss:.3f}{score}{best}"
+
 
 def fit(task: Task, settings: FitSettings, checkpoint: FitCheckpoint | None = None) -> Iterator[FitReport]:
     """Train a task, yielding a report after every step. At the end the network has the weights of the best epoch.

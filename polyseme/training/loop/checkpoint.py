@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from polyseme.errors import FormatError, OutputError
 from polyseme.files import atomic_folder, read_json
+from polyseme.formats.tensor_file import check_finite, read_tensors
 
 VERSION = 1
 
@@ -46,8 +47,12 @@ def load_checkpoint(folder: Path) -> TrainingCheckpoint:
             "start over with --overwrite"
         )
     try:
-        return TrainingCheckpoint(load_file(folder / "tensors.safetensors"), facts)
-    except (SafetensorError, OSError) as error:
+        tensors = read_tensors(folder / "tensors.safetensors")
+        for name, tensor in tensors.items():
+            if name.startswith(("bilm.", "head.")):
+                check_finite(tensor, name)
+        return TrainingCheckpoint(tensors, facts)
+    except FormatError as error:
         raise FormatError(f"{folder} cannot be read: {error}; start over with --overwrite") from error
 
 

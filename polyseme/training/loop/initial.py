@@ -96,8 +96,8 @@ def warm_start(
         fresh = [word for word, count in frequencies.items() if count >= loss.min_count and word not in vocabulary]
         head, vocabulary = _extend_vocabulary(head, vocabulary, fresh[: loss.words])
     counts = torch.tensor([frequencies.get(word, 0) for word in vocabulary])
+    counts[vocabulary.id(vocabulary.unk)] = shards.num_words - int(counts.sum())
     counts[vocabulary.id(vocabulary.bos)] = counts[vocabulary.id(vocabulary.eos)] = shards.num_sentences
-    counts[vocabulary.id(vocabulary.unk)] = max(0, shards.num_tokens - int(counts.sum()))
     return TrainableModel(stored.build(), head, stored.words, vocabulary, counts)
 
 

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.kernels.reference import LstmState
-from polyseme.model.bilm import BiLM, direction_state, read_direction
+from polyseme.model.bilm import BiLM, direction_state, read_layers
 from polyseme.model.softmax import Head
 from polyseme.training.loop.losses import Loss
+from polyseme.training.loop.teacher import TeacherLoss
 from polyseme.training.loop.windows import DIRECTIONS, Window, mix_seeds
 
 Result = TypeVar("Result")
@@ -31,6 +32,7 @@ class WindowResult(NamedTuple):
 
     loss: Tensor  # () mean loss of a prediction, in nats
     states: list[LstmState]  # of each direction
+    distance: Tensor | None  # () mean cosine distance to the teacher's vectors, if there is a teacher
 
 
 class Learner:
@@ -42,12 +44,17 @@ class Learner:
         loss: The training loss.
         dropout: Dropout rate of the input of each layer.
         precision: ``float32``, ``bfloat16`` or ``float16`` (autocast).
+        teacher: The loss against a teacher's vectors, if there is one.
     """
 
-    def __init__(self, bilm: BiLM, head: Head, loss: Loss, dropout: float, precision: str) -> None:
-        self.bilm, self.head, self.loss = bilm, head, loss
+    def __init__(
+        self, bilm: BiLM, head: Head, loss: Loss, dropout: float, precision: str, teacher: TeacherLoss | None = None
+    ) -> None:
+        self.bilm, self.head, self.loss, self.teacher = bilm, head, loss, teacher
         self._dropout, self._precision = dropout, precision
         self.parameters: list[nn.Parameter] = [*bilm.parameters(), *head.parameters()]
+        if teacher:
+            self.parameters += teacher.parameters()
         device = self.parameters[0].device
         self._directions = DirectionRunner(device)
         # Both directions add to the head's gradient, and its products fill a GPU by themselves.
@@ -76,10 +83,12 @@ class Learner:
         leaves = [part.detach() for part in vectors]
         inputs = [leaves[way % len(leaves)][window.places[way]].requires_grad_() for way in range(DIRECTIONS)]
 
-        def run_direction(way: int) -> tuple[Tensor, LstmState]:
+        def run_direction(way: int) -> tuple[list[Tensor], Tensor, LstmState]:
             dropout = self._make_dropout(mix_seeds(seed, way), inputs[way].device)
+            before = _reset_rows(states[way], window.keep[way])
             with self._autocast():
-                return read_direction(self.bilm, way, inputs[way], _reset_rows(states[way], window.keep[way]), dropout)
+                layers, after = read_layers(self.bilm, way, inputs[way], before, dropout)
+                return layers, dropout(layers[-1]), after
 
         def loss_of_direction(way: int) -> tuple[Tensor, Tensor]:
             top = tops[way].detach().requires_grad_()
@@ -88,10 +97,18 @@ class Learner:
             assert top.grad is not None
             return loss.detach(), top.grad
 
-        tops, after = zip(*self._directions.run(run_direction), strict=True)
+        layers, tops, after = zip(*self._directions.run(run_direction), strict=True)
         losses, top_gradients = zip(*self._run_losses(loss_of_direction), strict=True)
+        distance, taught = None, [([], []) for _ in range(DIRECTIONS)]
+        if self.teacher and window.taught is not None and window.lessons is not None:
+            distance, taught = self.teacher.gradients(layers, window.taught, window.lessons, scale * predictions)
+
+        def back_through_direction(way: int) -> None:
+            outputs, gradients = taught[way]
+            torch.autograd.backward([tops[way], *outputs], [top_gradients[way], *gradients])
+
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):  # no TF32 in the backward pass either
-            self._directions.run(lambda way: tops[way].backward(top_gradients[way]))
+            self._directions.run(back_through_direction)
         for number, part in enumerate(vectors):
             gradient = torch.zeros_like(part, dtype=torch.float32)
             for way in range(number, DIRECTIONS, len(vectors)):
@@ -102,7 +119,7 @@ class Learner:
         if scale * predictions != 1:
             for gradient in self.gradients():
                 gradient.mul_(1 / (scale * predictions))
-        return WindowResult(torch.stack(losses).sum() / predictions, list(after))
+        return WindowResult(torch.stack(losses).sum() / predictions, list(after), distance)
 
     def gradients(self) -> list[Tensor]:
         """Gradients of the last window, in the order of the weights."""

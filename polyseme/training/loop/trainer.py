@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from polyseme.embedding.encoder import Encoder
 from polyseme.errors import FormatError, TrainingError
 from polyseme.kernels.reference import LstmState
 from polyseme.training.loop.checkpoint import TrainingCheckpoint, optimizer_tensors, restore_optimizer
@@ -20,8 +21,9 @@ from polyseme.training.loop.initial import TrainableModel
 from polyseme.training.loop.learner import Learner
 from polyseme.training.loop.losses import make_loss
 from polyseme.training.loop.prefetch import PrefetchedWindows
+from polyseme.training.loop.teacher import make_teacher
 from polyseme.training.loop.windows import DIRECTIONS, Windows, mix_seeds
-from polyseme.training.settings import LoopSettings, LossSettings
+from polyseme.training.settings import LoopSettings, LossSettings, TeacherSettings
 from polyseme.training.shards.store import Shards
 
 CHECK_STEPS = 32  # steps between two checks for divergence on a GPU, since each waits for it
@@ -33,6 +35,7 @@ class StepTensors(NamedTuple):
     loss: Tensor
     norm: Tensor
     skipped: Tensor
+    distance: Tensor | None
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,25 @@ class StepReport:
         """Steps skipped so far because their gradient was not finite."""
         return int(self._tensors.skipped)
 
+    @property
+    def teacher_distance(self) -> float | None:
+        """Mean cosine distance to the teacher's vectors in this step; None without a teacher."""
+        return None if self._tensors.distance is None else float(self._tensors.distance)
+
 
 class Trainer:
-    """Trains a model on shards, one optimizer step at a time; its state can be checkpointed and restored."""
+    """Trains a model on shards, one optimizer step at a time; its state can be checkpointed and restored.
+
+    Args:
+        model: The model to train.
+        shards: The text.
+        loss: Settings of the loss.
+        loop: Settings of the loop.
+        device: Device to train on.
+        processes: The processes that train together.
+        teacher: A model whose word vectors are learnt from too.
+        lessons: Settings of that.
+    """
 
     def __init__(
         self,
@@ -74,14 +93,19 @@ class Trainer:
         loop: LoopSettings,
         device: torch.device,
         processes: ProcessGroup = ProcessGroup(),  # noqa: B008 - frozen
+        teacher: Encoder | None = None,
+        lessons: TeacherSettings = TeacherSettings(),  # noqa: B008 - frozen
     ) -> None:
         self.model, self.loop, self.processes = model, loop, processes
         model.bilm.to(device).train()
         model.head.to(device).train()
         objective = make_loss(loss, model.head, model.counts)
-        self._learner = Learner(model.bilm, model.head, objective, loop.dropout, loop.precision)
+        reader, distance = None, None
+        if teacher:
+            reader, distance = make_teacher(teacher, lessons, model.bilm.config.lstm, device, processes.count)
+        self._learner = Learner(model.bilm, model.head, objective, loop.dropout, loop.precision, distance)
         self._optimizer = make_optimizer(loop, self._learner.parameters)
-        windows = Windows(shards, model.words, model.vocabulary, loop, processes, device)
+        windows = Windows(shards, model.words, model.vocabulary, loop, processes, device, reader, lessons.rows)
         self._windows = PrefetchedWindows(windows, device) if device.type == "cuda" else windows
         self._rows = processes.own_rows(loop.rows)
         self._states = self._learner.initial_states(self._rows.stop - self._rows.start)
@@ -100,12 +124,13 @@ class Trainer:
         result = self._learner.compute_gradients(window, self._states, predictions, seed)
         self._states = result.states
         loss, rate = result.loss, learning_rate(loop, self.step, self.steps)
-        self.processes.sum([*self.gradients(), loss])
+        distance = None if result.distance is None else result.distance / self.processes.count
+        self.processes.sum([*self.gradients(), loss, *([] if distance is None else [distance])])
         norm = self._update(rate)
         self.step += 1
         tokens = self.step * loop.rows * loop.window
         seconds = time.perf_counter() - started
-        tensors = StepTensors(loss, norm, self._skipped)
+        tensors = StepTensors(loss, norm, self._skipped, distance)
         return StepReport(self.step, self.steps, self._windows.epochs, tokens, rate, seconds, tensors)
 
     @property
@@ -122,6 +147,8 @@ class Trainer:
         position, places = self._windows.position()
         tensors = {f"bilm.{name}": tensor for name, tensor in self.model.bilm.state_dict().items()}
         tensors |= {f"head.{name}": tensor for name, tensor in self.model.head.state_dict().items()}
+        if self._learner.teacher:
+            tensors |= {f"teacher.{name}": tensor for name, tensor in self._learner.teacher.state_dict().items()}
         tensors |= optimizer_tensors(self._optimizer)
         rows = {f"place.{name}": tensor for name, tensor in places.items()}
         for direction, state in enumerate(self._states):
@@ -135,7 +162,10 @@ class Trainer:
         """Resume from a checkpoint, exactly as if the run had not stopped."""
         tensors, facts = checkpoint
         try:
-            for name, module in (("bilm", self.model.bilm), ("head", self.model.head)):
+            parts = {"bilm": self.model.bilm, "head": self.model.head, "teacher": self._learner.teacher}
+            for name, module in parts.items():
+                if module is None:
+                    continue
                 module.load_state_dict(_with_prefix(tensors, f"{name}."))
             restore_optimizer(self._optimizer, tensors)
             self._windows.restore(facts["position"], _with_prefix(tensors, "place."))

@@ -11,13 +11,17 @@ embedded. A sentence that the window cut off is read again from its start in the
 All random numbers depend on nothing but the seed and the number of the step or epoch, so a resumed run draws the same
 numbers as an uninterrupted one.
 
-Shapes: B rows of this process, T words of a window, U distinct words.
+With a teacher, the backward direction of some fresh rows reads the same sentences as the forward one, so that both
+halves of a word's vector exist; these words get the teacher's vectors as further targets.
+
+Shapes: B rows of this process, T words of a window, U distinct words, W words with a teacher's vectors, K layers of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -42,6 +46,16 @@ class Window(NamedTuple):
     ids: Tensor | None  # (U,) for a model that reads word ids
     targets: Tensor  # (2, T * B) words of the vocabulary
     keep: Tensor  # (2, B) 1 where the LSTM state of a row is carried over, 0 where it is reset
+    taught: Tensor | None = None  # (2, W) place in (T * B) at which each direction has read the word
+    lessons: Tensor | None = None  # (K, W, D) the teacher's vectors of these words
+
+
+class TeacherVectors(Protocol):
+    """Gives a teacher's vectors of sentences, for training."""
+
+    def vectors(self, sentences: list[list[str]]) -> Tensor:
+        """Vectors (K, W, D) of all words, sentence after sentence."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,8 @@ class Windows:
         settings: LoopSettings,
         processes: ProcessGroup,
         device: torch.device,
+        teacher: TeacherVectors | None = None,
+        taught_rows: int = 0,
     ) -> None:
         self._shards, self._words, self._vocabulary = shards, words, vocabulary
         self._settings, self._device = settings, device
@@ -73,6 +89,8 @@ class Windows:
         fraction = settings.fresh_rows
         fresh = ((rows + 1) * fraction + 1e-9).floor() > (rows * fraction + 1e-9).floor()
         self._fresh = fresh[self._own_rows].to(device)
+        self._teacher = teacher
+        self._taught_rows = _spread(self._fresh, taught_rows // processes.count if teacher else 0)
         self.windows_per_epoch = sum(self._windows(number) for number in range(len(shards)))
         self._epoch = self._turn = self._window = 0
         self._start_shard()
@@ -90,6 +108,9 @@ class Windows:
         if self._window == 0:
             keep = torch.zeros_like(keep)
         window = self._read(keep.to(torch.get_default_dtype()))
+        if self._teacher and len(self._taught_rows):
+            taught, sentences = self._taught_words()
+            window = window._replace(taught=taught, lessons=self._teacher.vectors(sentences))
         self._advance()
         return window
 
@@ -121,6 +142,7 @@ class Windows:
         self._order = torch.randperm(len(self._shards), generator=generator).tolist()
         rotation = torch.rand(DIRECTIONS, len(self._shards), generator=generator)[:, self._turn]
         shard = self._shards[self._order[self._turn]]
+        self._spellings = shard.words
         self._table = self._encode(shard.words[1:])
         tokens = torch.from_numpy(np.array(shard.tokens)).to(self._device)
         word_ids = torch.tensor(_vocabulary_ids(self._vocabulary, shard.words), device=self._device)
@@ -137,6 +159,7 @@ class Windows:
             [ring.starts[torch.searchsorted(ring.starts, row)] for ring, row in zip(self._rings, rows, strict=True)]
         )
         self._pointers %= size
+        self._pair_directions()
         self._ended = torch.zeros_like(self._pointers, dtype=torch.bool)
 
     def _encode(self, words: list[str]) -> list[Tensor | None]:
@@ -167,20 +190,57 @@ class Windows:
         self._window += 1
         pointers, ended = [], []
         for ring, old in zip(self._rings, self._pointers, strict=True):
-            end = old + window
-            last = torch.searchsorted(ring.starts, end, right=True) - 1
-            sentence_start = torch.where(ring.starts[last] > old, ring.starts[last], ring.starts[last + 1])
-            new = torch.where(self._fresh, sentence_start, end)
+            new = torch.where(self._fresh, self._next_sentence(ring, old), old + window)
             if self._settings.forget_documents:
                 ended.append(torch.searchsorted(ring.documents, new) > torch.searchsorted(ring.documents, old))
             pointers.append(new % len(ring.tokens))
         self._pointers = torch.stack(pointers)
+        self._pair_directions()
         self._ended = torch.stack(ended) if ended else torch.zeros_like(self._pointers, dtype=torch.bool)
+
+    def _next_sentence(self, ring: _Ring, pointers: Tensor) -> Tensor:
+        """Where a fresh row goes on: at the start of the sentence that the window cuts off, or of the next one."""
+        last = torch.searchsorted(ring.starts, pointers + self._settings.window, right=True) - 1
+        return torch.where(ring.starts[last] > pointers, ring.starts[last], ring.starts[last + 1])
+
+    def _pair_directions(self) -> None:
+        """Let the backward direction of the teacher's rows start at the end of what the forward one reads."""
+        ring, rows = self._rings[0], self._taught_rows
+        if len(rows):
+            ends = self._next_sentence(ring, self._pointers[0, rows])
+            self._pointers[1, rows] = (-1 - ends) % len(ring.tokens)  # the reversed ring counts from the end
+
+    def _taught_words(self) -> tuple[Tensor, list[list[str]]]:
+        """Words that both directions read in the teacher's rows: places (2, W), and the sentences they make."""
+        ring, rows = self._rings[0], self._taught_rows
+        pointers = self._pointers[0, rows]
+        lengths = (self._next_sentence(ring, pointers) - pointers).tolist()
+        steps = torch.arange(self._settings.window + 1, device=self._device)
+        tokens = ring.tokens[(pointers.unsqueeze(1) + steps) % len(ring.tokens)].tolist()
+        sentences, places = [], []
+        for row, length, read in zip(rows.tolist(), lengths, tokens, strict=True):
+            if length > self._settings.window:
+                continue  # the window cuts its only sentence
+            ends = [step for step in range(length + 1) if read[step] == BOUNDARY]
+            for start, end in pairwise(ends):
+                sentences.append([self._spellings[word] for word in read[start + 1 : end]])
+                places += [(step, length - step, row) for step in range(start + 1, end)]
+        forward, backward, row = torch.tensor(places, dtype=torch.int64).reshape(-1, 3).T
+        width = len(self._fresh)
+        return torch.stack([forward * width + row, backward * width + row]).to(self._device), sentences
 
 
 def mix_seeds(*numbers: int) -> int:
     """Mix several numbers into one random seed, such that consecutive numbers give unrelated seeds."""
     return int(np.random.SeedSequence(list(numbers)).generate_state(2, np.uint32).view(np.uint64)[0] >> 1)
+
+
+def _spread(rows: Tensor, count: int) -> Tensor:
+    """Indices of some of the true rows, evenly spread; all of them if there are not more."""
+    (found,) = rows.nonzero(as_tuple=True)
+    return found[
+        torch.arange(min(count, len(found)), device=rows.device) * len(found) // max(1, min(count, len(found)))
+    ]
 
 
 def _vocabulary_ids(vocabulary: Vocabulary, words: list[str]) -> list[int]:

@@ -6,7 +6,7 @@ import socket
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from server_fixture import make_catalogue, running, until
+from server_fixture import make_catalogue, raw_request, running, until
 
 from polyseme.serving.http.openapi import EXAMPLES
 
@@ -127,8 +127,7 @@ def test_other_places_and_methods_are_refused_in_the_same_form(server):
 def test_a_body_that_never_comes_is_given_up(expected):
     with running(make_catalogue(), body_seconds=0.05) as server:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
-            head = "POST /v1/words HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
-            connection.sendall(f"{head}{{".encode())
+            connection.sendall(raw_request(b"{", length=100))
             assert b" 408 " in connection.recv(1000)
         assert server.post("/v1/words", FINE) == expected
 

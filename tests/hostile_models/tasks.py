@@ -1,0 +1,97 @@
+"""Hostile folders of fitted taggers: settings, labels and weights that lie."""
+
+import functools
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import make_encoder
+
+import polyseme
+from hostile_models.case import OPENS, Make, register_all, written
+from polyseme.formats.native import write_manifest
+from polyseme.tasks.fitting.loop import FitSettings
+from polyseme.tasks.tagging.tagger import TaggerSettings
+
+
+@functools.cache
+def _fitted() -> Path:
+    """A tagger that has seen two sentences, bundled with its encoder; made once."""
+    place = Path(tempfile.mkdtemp(prefix="polyseme-attack-"))
+    make_encoder().save(place / "elmo")
+    tagger = polyseme.Tagger(place / "elmo", settings=TaggerSettings(cells=4), fit_settings=FitSettings(epochs=1))
+    tagger.fit([["a", "b"], ["b"]], [["X", "Y"], ["Y"]])
+    tagger.save(place / "tagger", bundle=True)
+    return place / "tagger"
+
+
+def model(folder: Path) -> Path:
+    return Path(shutil.copytree(_fitted(), folder / "tagger"))
+
+
+def with_settings(change: Callable[[dict[str, Any]], object]) -> Make:
+    def make(folder: Path) -> Path:
+        place = model(folder)
+        settings = json.loads((place / "config.json").read_text())
+        change(settings)
+        written(place / "config.json", json.dumps(settings))
+        write_manifest(place)
+        return place
+
+    return make
+
+
+def with_tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Make:
+    def make(folder: Path) -> Path:
+        place = model(folder)
+        tensors = load_file(place / "model.safetensors")
+        change(tensors)
+        save_file(tensors, place / "model.safetensors")
+        write_manifest(place)
+        return place
+
+    return make
+
+
+def first(tensors: dict[str, torch.Tensor]) -> str:
+    return max(tensors, key=lambda name: tensors[name].numel())
+
+
+FIT = "the weights do not fit the settings"
+register_all(
+    "tasks",
+    {
+        "a sound one": (model, OPENS),
+        "65,000 cells": (with_settings(lambda s: s["settings"].update(cells=65_000)), FIT),
+        "10^9 cells": (with_settings(lambda s: s["settings"].update(cells=10**9)), "cells must be a number"),
+        "10^9 layers": (with_settings(lambda s: s["settings"].update(layers=10**9)), "layers must be a number"),
+        "cells that are text": (with_settings(lambda s: s["settings"].update(cells="x")), "cells must be int"),
+        "labels that are a number": (with_settings(lambda s: s.update(learned=3)), ""),
+        "no labels": (with_settings(lambda s: s.update(learned={"labels": []})), ""),
+        "3,000 labels": (with_settings(lambda s: s["learned"].update(labels=[str(n) for n in range(3_000)])), ""),
+        "sources that are a list": (with_settings(lambda s: s.update(sources=[])), ""),
+        "sources of noise": (with_settings(lambda s: s.update(sources={"encoder": [3]})), ""),
+        "an encoder outside": (
+            with_settings(lambda s: s["sources"]["encoder"][0].update(bundled="../../elmo")),
+            "should be inside the folder",
+        ),
+        "another kind of rounding": (with_settings(lambda s: s.update(rounding="float4")), ""),
+        "settings that are text": (
+            with_settings(lambda s: s.update(settings="x" * 10_000)),
+            "must be a table of settings",
+        ),
+        "the best of noise": (with_settings(lambda s: s.update(best=[])), ""),
+        "NaN": (with_tensors(lambda t: t[first(t)].fill_(torch.nan)), "not finite"),
+        "1e300 in float64": (
+            with_tensors(lambda t: t.update({first(t): t[first(t)].double() + 1e300})),
+            "not finite|fit",
+        ),
+        "another shape": (with_tensors(lambda t: t.update({first(t): torch.ones(3)})), FIT),
+        "a missing tensor": (with_tensors(lambda t: t.pop(first(t))), FIT),
+    },
+)
