@@ -8,7 +8,7 @@ from polyseme.report.measure.fits.word_tasks import FEW, SPELLING, WORD_TASKS, w
 from polyseme.report.measure.grammar import GRAMMAR
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.task_results import BASE, MIXED, TASKS, mean
-from polyseme.report.page.content import FAILED, HELD, Figure, PassRule, Verdict, points
+from polyseme.report.page.content import FAILED, HELD, Figure, PassRule, Verdict, list_words, points
 from polyseme.report.page.drawing import line_chart
 from polyseme.report.verdicts import interval_above
 
@@ -72,6 +72,9 @@ def _judge_fitted(findings: Findings, tasks: list[Results]) -> Verdict:
         "With context and 30 % of the sentences, minus without context and all sentences: on average "
         f"{points(mean_gain, (low, high))}; {list_differences(tasks, FEW_AND_SPELLING)}."
     )
+    losing = [task["title"] for task in tasks if task["difference"][FEW_AND_SPELLING]["interval"][1] < 0]
+    if losing:
+        reason += f" For {list_words(losing)}, seeing more labelled words helps more than reading the sentence."
     grammar = findings.results.get("grammar")
     blocks = (
         RULE,

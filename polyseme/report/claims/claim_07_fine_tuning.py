@@ -88,6 +88,8 @@ def _judge_fitted(findings: Findings) -> HalfVerdict | None:
         f"Accuracy on {found['title']} is {frozen:.1f} % with the frozen model and {tuned:.1f} % with the fine-tuned "
         f"one: {points(gain, interval)}."
     )
+    if interval[1] < 0:
+        reason += " A model with so many weights learns a few sentences by heart, which does not help with others."
     shown: list[Block] = [
         Figure(bar_chart([Bar("frozen", frozen, colour=4), Bar("fine-tuned", tuned)], 100, " %")),
         Paragraph(

@@ -78,6 +78,8 @@ def judge(findings: Findings) -> Verdict:
         for what, tests in (("better", better), ("worse", worse))
         if tests
     ]
+    if worse:
+        reasons.append("What it remembers of the sentences before is in the way there: the words at hand tell more.")
     capable = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
     if not capable:
         reasons.insert(0, "Either way, the model is no better at parts of speech than each word's most frequent label.")

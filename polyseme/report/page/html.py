@@ -168,7 +168,7 @@ def _main(page: Page) -> str:
             f'<p class="said">{inline(row.explanation)}</p>'
         )
         for place, verdict in enumerate(row.verdicts):
-            because = f'<p class="because">{_badge(verdict.outcome)} {inline(verdict.reason)}</p>'
+            because = f'<p class="because">{_badge(verdict.outcome)} {inline(verdict.reason)}{_open(verdict)}</p>'
             rules = [block for block in verdict.blocks if isinstance(block, PassRule)]
             rest = [block for block in verdict.blocks if not isinstance(block, PassRule)]
             parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
@@ -178,6 +178,10 @@ def _main(page: Page) -> str:
 
 def _per_model(page: Page, place: int, text: str) -> str:
     return f'<h3 class="model">{escape(page.models[place])}</h3>\n{text}' if len(page.models) > 1 else text
+
+
+def _open(verdict: Verdict) -> str:
+    return " These figures do not decide it; a larger sample might." if verdict.outcome == INCONCLUSIVE else ""
 
 
 def _badge(outcome: Outcome, name: str = "") -> str:
