@@ -9,7 +9,7 @@ import torch
 from planted_senses import Planted, noise
 
 from polyseme.errors import FormatError
-from polyseme.report.measure.fits.window_tagger import WordRows, fit_window_tagger
+from polyseme.report.measure.fits.window_tagger import WindowRows, fit_window_tagger
 from polyseme.report.measure.fits.word_tasks import TASKS, count_correct, read_sample
 from polyseme.report.measure.meanings import SENTENCES, measure_meanings, read_meanings
 from polyseme.report.measure.measurement import SampleSizes
@@ -88,7 +88,7 @@ def test_the_tagger_sees_neighbours_and_not_beyond_the_sentence():
     vectors[1, ::2, 0] = 8.0 * first - 4  # sentences of two words; the label of the second is told by the first
     classes = np.stack([np.zeros(200, dtype=int), 1 + first], axis=1).ravel()
     vectors[1, ::2, 1] += 9
-    rows = WordRows.of(vectors.astype(np.float32), [2] * 200)
+    rows = WindowRows.of(vectors.astype(np.float32), [2] * 200)
     tagger = fit_window_tagger(rows, torch.from_numpy(classes), 3, 30)
     assert (tagger(rows).argmax(dim=1).numpy() == classes).mean() > 0.98
     assert tagger.scores.softmax(0)[1] > 0.5

@@ -13,7 +13,7 @@ from torch import Tensor
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError
-from polyseme.report.measure.fits.window_tagger import WindowTagger, WordRows, fit_window_tagger
+from polyseme.report.measure.fits.window_tagger import WindowTagger, WindowRows, fit_window_tagger
 from polyseme.report.measure.fits.word_tasks import EWT, OUTSIDE, TASKS, count_correct, read_sample
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
@@ -40,7 +40,7 @@ def measure_tuning(model: ModelUnderTest, data: EvaluationData, sizes: SampleSiz
     )
     encoder = copy.deepcopy(model.encoder)
     names = sorted({label or OUTSIDE for label in chain.from_iterable(labels)})
-    rows = WordRows.of(embed_words(encoder, words).layers, list(map(len, words)))
+    rows = WindowRows.of(embed_words(encoder, words).layers, list(map(len, words)))
     tagger = fit_window_tagger(rows, _classes(labels, names), len(names), sizes.fit_steps)
     frozen = count_correct(_tag(encoder, tagger, test_words, names), gold, TASK.score)
     _train(encoder, tagger, words, [_classes([row], names) for row in labels], sizes)
@@ -82,13 +82,13 @@ def _train(
     encoder.requires_grad_(False)
 
 
-def _rows(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> WordRows:
+def _rows(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> WindowRows:
     layers, mask = encoder(encoder.collate(sentences).to(encoder.device))  # (B, L, T, D) and (B, T)
-    return WordRows.of(layers.transpose(1, 2)[mask].transpose(0, 1).cpu(), list(map(len, sentences)))
+    return WindowRows.of(layers.transpose(1, 2)[mask].transpose(0, 1).cpu(), list(map(len, sentences)))
 
 
 def _tag(encoder: Encoder, tagger: WindowTagger, sentences: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
-    rows = WordRows.of(embed_words(encoder, sentences).layers, list(map(len, sentences)))
+    rows = WindowRows.of(embed_words(encoder, sentences).layers, list(map(len, sentences)))
     with torch.inference_mode():
         return [names[number] for number in tagger(rows).argmax(dim=1).tolist()]
 

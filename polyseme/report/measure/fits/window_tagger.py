@@ -22,7 +22,7 @@ NEIGHBOURS = 3  # the word, the one before and the one after
 
 
 @dataclass(frozen=True)
-class WordRows:
+class WindowRows:
     """The vectors (L, N, D) of all words, and the rows of each word's neighbours (N,); -1 beyond a sentence's end."""
 
     layers: Tensor
@@ -30,7 +30,7 @@ class WordRows:
     after: Tensor
 
     @classmethod
-    def of(cls, layers: np.ndarray | Tensor, lengths: Sequence[int]) -> WordRows:
+    def of(cls, layers: np.ndarray | Tensor, lengths: Sequence[int]) -> WindowRows:
         """Find the neighbours of words that stand sentence after sentence."""
         before, after = np.arange(-1, sum(lengths) - 1), np.arange(1, sum(lengths) + 1)
         ends = np.cumsum(lengths)[[length > 0 for length in lengths]]
@@ -53,19 +53,19 @@ class WindowTagger(nn.Module):
         self.weight = nn.Parameter(torch.zeros(layers.shape[2], NEIGHBOURS * labels))
         self.bias = nn.Parameter(torch.zeros(labels))
 
-    def forward(self, rows: WordRows) -> Tensor:
+    def forward(self, rows: WindowRows) -> Tensor:
         """The scores (N, K) of each word's labels."""
         mixed = torch.einsum("l,lnd->nd", self.scores.softmax(0), (rows.layers - self.mean) / self.deviation)
         own, before, after = (mixed @ self.weight).chunk(NEIGHBOURS, dim=1)
         return self.bias + own + _take(before, rows.before) + _take(after, rows.after)
 
-    def loss(self, rows: WordRows, classes: Tensor) -> Tensor:
+    def loss(self, rows: WindowRows, classes: Tensor) -> Tensor:
         """Cross-entropy with L2 penalties on the classifier's weights and on the layers' scores."""
         penalty = 0.5 * PENALTY * self.weight.square().sum() + MIX_PENALTY * self.scores.square().sum()
         return functional.cross_entropy(self(rows), classes) + penalty
 
 
-def fit_window_tagger(rows: WordRows, classes: Tensor, labels: int, steps: int) -> WindowTagger:
+def fit_window_tagger(rows: WindowRows, classes: Tensor, labels: int, steps: int) -> WindowTagger:
     """Fit a tagger by L-BFGS; deterministic."""
     tagger = WindowTagger(rows.layers, labels)
     optimizer = torch.optim.LBFGS(tagger.parameters(), max_iter=steps, history_size=10, line_search_fn="strong_wolfe")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from polyseme.errors import ConfigError
-from polyseme.report.measure.fits.window_tagger import WordRows, fit_window_tagger
+from polyseme.report.measure.fits.window_tagger import WindowRows, fit_window_tagger
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
 from polyseme.report.measure.names import count_names, f1, name_files
@@ -71,11 +71,11 @@ def measure_task(task: WordTask, model: ModelUnderTest, data: EvaluationData, si
     for row, layers in choices.items():
         chosen = few if row == FEW else range(len(words))
         places = _places(words, chosen)
-        rows = WordRows.of(known.layers[layers][:, places], [len(words[number]) for number in chosen])
+        rows = WindowRows.of(known.layers[layers][:, places], [len(words[number]) for number in chosen])
         predicted, mix = _fit_and_tag(
             rows,
             [labels[number] for number in chosen],
-            WordRows.of(unseen.layers[layers], list(map(len, test_words))),
+            WindowRows.of(unseen.layers[layers], list(map(len, test_words))),
             sizes.fit_steps,
         )
         counts[row] = count_correct(predicted, gold, task.score)
@@ -123,7 +123,7 @@ def word_tasks(results: dict[str, Results]) -> list[Results]:
     return [results[name] for name in TASKS if name in results]
 
 
-def _fit_and_tag(rows: WordRows, labels: WordLabels, test: WordRows, steps: int) -> tuple[list[str], list[float]]:
+def _fit_and_tag(rows: WindowRows, labels: WordLabels, test: WindowRows, steps: int) -> tuple[list[str], list[float]]:
     """Labels of the test words by a tagger that is fitted to other words, and its learned layer weights."""
     flat = [label or OUTSIDE for label in chain.from_iterable(labels)]
     names = sorted(set(flat))
