@@ -13,7 +13,7 @@ from torch import Tensor
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError
-from polyseme.report.measure.fits.window_tagger import WindowTagger, WindowRows, fit_window_tagger
+from polyseme.report.measure.fits.window_tagger import WindowRows, WindowTagger, fit_window_tagger
 from polyseme.report.measure.fits.word_tasks import EWT, OUTSIDE, TASKS, count_correct, read_sample
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
