@@ -209,7 +209,7 @@ def test_models_stand_side_by_side(call, tmp_path, data, tiny, fixtures):
     page, result = read(tmp_path)
     assert [each["model"] for each in result["models"]] == [str(tiny), str(fixtures / "bilm-tanh")]
     assert page.count('class="model"') == 4  # tour and claim, each for both
-    assert all(re.search(rf">{name}: (held|did not hold)<", page) for name in ("tiny", "bilm-tanh"))
+    assert all(re.search(rf">{name}: (held|did not hold|inconclusive)<", page) for name in ("tiny", "bilm-tanh"))
 
 
 def test_static_vectors_are_told_to_be_static(call, tmp_path):
@@ -241,7 +241,7 @@ def test_a_published_model_is_reported_without_flattery(call, tmp_path, shared_f
     outcome = call("report", shared_fixtures / "bilm-tf", "--only", "1", "-o", tmp_path)
     assert outcome.status == 0, outcome.err
     _, result = read(tmp_path)
-    assert verdicts(result) == {1: FAILED}
+    assert verdicts(result)[1] in (FAILED, INCONCLUSIVE)
 
 
 @pytest.mark.parametrize(
