@@ -1,11 +1,11 @@
-# Two commands do everything from a fresh clone: `make demo` and `make test`.
+# Three commands do everything from a fresh clone: `make demo`, `make test` and `make docs`.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := .venv/.installed
 DEV_STAMP := .venv/.installed-dev
 
-.PHONY: demo test check format fuzz bench browser clean
+.PHONY: demo test check format fuzz docs bench browser clean
 
 demo: $(STAMP)  ## the model that ships on the classic examples, and a picture of senses
 	@$(BIN)/polyseme demo --plot demo.png
@@ -25,6 +25,10 @@ format: $(DEV_STAMP)
 
 fuzz: $(DEV_STAMP)  ## every parser against hostile input, for an hour or so; FUZZ_EXAMPLES=200000 tries more, FUZZ="-k conll" less
 	@HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n 2 --timeout 0 tests/fuzz $(FUZZ)
+
+docs: $(DEV_STAMP)  ## the documentation as a site in site/; a dead link or a missing reference is an error
+	@$(BIN)/python -m zensical build --strict
+	@echo "site/index.html written; to search it too: $(BIN)/python -m http.server --directory site"
 
 bench: $(STAMP)  ## speed on this CPU, beside what else is there; options in BENCH, see benchmarks/speed.py
 	@$(BIN)/python benchmarks/speed.py $(BENCH)
@@ -47,9 +51,9 @@ $(STAMP): pyproject.toml constraints.txt hatch_build.py polyseme/kernels/native.
 
 # What only developers need is installed apart, so that the demo does not wait for it.
 $(DEV_STAMP): $(STAMP)
-	@echo "Installing what tests need (once; a minute or so) ..."
+	@echo "Installing what tests and documentation need (once; a minute or so) ..."
 	@$(PIP) -c constraints.txt --group dev
 	@touch $@
 
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist site

@@ -12,7 +12,7 @@ Open a model: `load` (also called `from_pretrained`), `LanguageModel`, `Client` 
 In your own network: `ElmoLayer`, `ScalarMix`. Models on top of any encoder: `Tagger`, `Classifier`, `Pairs`; their
 settings are in `polyseme.tasks`. Vectors as arrays: `choose` and `Mix` for layers, `pool` for sentences; as files:
 `read_vectors`, and `write_vectors` of `Record`s. Text: `tokenize`. What `load` opens is an `Encoder` with
-`EmbedSettings`; an ELMo model is an `ElmoEncoder`. Inside `with show_progress():` long work says how far it is.
+`EmbedSettings`; an ELMo model is an `ElmoEncoder`. In `show_progress` long work says how far it is.
 """
 
 from typing import TYPE_CHECKING

@@ -6,6 +6,7 @@ import ctypes
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".unfinished"
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE; macOS calls the same number RENAME_SWAP
+_TENSOR_ERROR = re.compile(r"^.*I/O error: | \(os error \d+\)$")  # what safetensors adds to the system's message
 PATIENCE = 5.0  # seconds that a single write waits for another one of the same file
 
 
@@ -109,7 +111,6 @@ def _write_folder(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}{UNFINISHED}")
     try:
         recover_folder(path)
-        shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
         yield temporary
         for file in (inside for inside in temporary.rglob("*") if inside.is_file()):
@@ -118,10 +119,15 @@ def _write_folder(path: Path) -> Iterator[Path]:
                 os.fsync(stream.fileno())
         _put_in_place(temporary, path)
         _sync_folder(path.parent)
+    except PolysemeError:
+        raise
     except OSError as error:
-        if isinstance(error, PolysemeError):
-            raise
         raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+    except Exception as error:
+        if type(error).__name__ != "SafetensorError":  # imported by nobody who writes no tensors
+            raise
+        reason = _TENSOR_ERROR.sub("", str(error))
+        raise OutputError(f"{path} cannot be written: {reason}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -167,7 +173,8 @@ def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
 
 
 def recover_folder(path: Path) -> None:
-    """Restore or remove the old version of a folder, left by a run that was killed while replacing it."""
+    """Put right what a killed run left beside an output: restore the old version of a folder, remove the unfinished."""
+    _remove(path.parent / f".{path.name}{UNFINISHED}")
     old = _old_version(path)
     if old.is_dir() and not path.exists():
         old.rename(path)

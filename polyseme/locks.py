@@ -28,7 +28,7 @@ _READING = 0.5  # seconds in which a new holder has written its name
 _LONGEST_COMMAND = 200  # characters
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # never through a link that somebody planted
-_held: set[Path] = set()  # the lock files of this process
+_held: dict[Path, str] = {}  # the lock files of this process, and their outputs
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,19 @@ def locked(output: Path, wait: float = 0) -> Iterator[None]:
     try:
         yield
     finally:
-        _held.discard(lock)
+        _held.pop(lock, None)
         with suppress(OSError):  # Windows deletes no open file
             lock.unlink(missing_ok=True)
         os.close(descriptor)
 
 
 def holds(output: Path) -> bool:
-    """Whether this process holds the lock of an output."""
-    return lock_file(output) in _held
+    """Whether this process holds the lock of an output, or one that covers it.
+
+    The lock of ``model`` covers what is inside it, and what a run keeps beside it, such as ``model.run/last``.
+    """
+    place = str(output.resolve())
+    return any(place == held or place.startswith((f"{held}{os.sep}", f"{held}.")) for held in _held.values())
 
 
 def lock_file(output: Path) -> Path:
@@ -111,12 +115,12 @@ def _acquire(output: Path, lock: Path, deadline: float) -> int:
                 "name"
             )
         time.sleep(_POLL)
-    _held.add(lock)
+    _held[lock] = str(output.resolve())
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps(asdict(LockHolder.current())).encode())
     except OSError as error:
-        _held.discard(lock)
+        _held.pop(lock, None)
         lock.unlink(missing_ok=True)
         os.close(descriptor)
         raise OutputError(f"{output} cannot be written: {error.strerror}") from error

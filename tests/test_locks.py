@@ -72,6 +72,15 @@ def test_a_run_writes_under_its_own_lock_and_no_second_run_begins_in_the_same_pr
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_run_needs_no_further_locks_for_what_it_keeps_beside_its_output(tmp_path):
+    with locked_output(tmp_path / "out"):
+        (tmp_path / "out.parts").mkdir()
+        for path, covered in (("out.parts/1.part", True), ("out.run", True), ("other", False), ("outer", False)):
+            with atomic_write(tmp_path / path):
+                hidden = {file.name for file in (tmp_path / path).parent.iterdir() if file.suffix == ".lock"}
+                assert (f".{Path(path).name}.lock" not in hidden) == covered
+
+
 def test_a_link_and_its_target_have_one_lock(tmp_path):
     (tmp_path / "target").touch()
     (tmp_path / "link").symlink_to(tmp_path / "target")

@@ -112,8 +112,8 @@ def _write_table(folder: Path, numbers: dict[str, int], ids: np.ndarray) -> None
     rank[[numbers[word] for word in words]] = np.arange(len(words))
     ranks = rank[ids]
     (folder / "words.txt").write_bytes("".join(f"{word}\n" for word in words).encode("utf-8", "surrogatepass"))
-    np.bincount(ranks, minlength=len(words)).astype("<i8").tofile(folder / "counts.i8")
-    np.argsort(ranks, kind="stable").astype("<i8").tofile(folder / "uses.i8")
+    (folder / "counts.i8").write_bytes(np.bincount(ranks, minlength=len(words)).astype("<i8").data)
+    (folder / "uses.i8").write_bytes(np.argsort(ranks, kind="stable").astype("<i8").data)
 
 
 class Index:

@@ -19,7 +19,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from polyseme.errors import ConfigError, FormatError, OutputError
@@ -165,12 +164,9 @@ def save(
             lines = "".join(f"{character}\n" for character in characters.characters)
             (folder / CHARACTERS).write_bytes(lines.encode("utf-8"))
         (folder / CONFIG).write_text(json.dumps(settings, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        try:
-            save_file(pack(model.weights, precision), folder / MODEL, {"format": "pt"})
-            if softmax:
-                save_file(pack(softmax.weights, precision), folder / SOFTMAX, {"format": "pt"})
-        except SafetensorError as error:
-            raise OutputError(f"{path} cannot be written: {error}") from error
+        save_file(pack(model.weights, precision), folder / MODEL, {"format": "pt"})
+        if softmax:
+            save_file(pack(softmax.weights, precision), folder / SOFTMAX, {"format": "pt"})
         for name, content in (extras or {}).items():
             (folder / name).write_bytes(content)
         write_manifest(folder)

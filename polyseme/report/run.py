@@ -94,7 +94,7 @@ class Report:
         self._measurements = choose_measurements(self._claims, self._data)
         self._tasks = read_results(settings.tasks) if settings.tasks else None
         make_folder(settings.output)
-        self._store = ResultStore(settings.output / "parts")
+        self._store = ResultStore(self.parts)
         self._results: list[dict[str, Results]] = [{} for _ in models]
         self._missing: list[dict[str, str]] = [{} for _ in models]
         self._steps: list[ReportStep] = []
@@ -136,6 +136,11 @@ class Report:
     def page(self) -> Path:
         """The path of the HTML page."""
         return self._settings.output / "report.html"
+
+    @property
+    def parts(self) -> Path:
+        """The folder of finished measurements."""
+        return self._settings.output / "parts"
 
     def write(self) -> list[Path]:
         """Write the page, its numbers as JSON, and the timings, which alone differ from run to run."""

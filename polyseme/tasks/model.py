@@ -235,11 +235,14 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
         """Train the network that `_build` made, keeping the best score."""
         place = FitCheckpoint(checkpoint, self._about(data)) if checkpoint else None
+        report = None
         with stage("training", unit="steps") as now:
             for report in fit(task, self.fit_settings_, place):
                 self.best_score_, self.best_epoch_ = report.best, report.best_epoch
                 self._show(report, now)
                 yield report
+        if report is None and place:  # the run that is resumed was killed after its last epoch
+            self.best_score_, self.best_epoch_ = place.best
         self.network_.eval()
 
     def _show(self, report: FitReport, now: Stage) -> None:

@@ -21,6 +21,8 @@ from polyseme.errors import FormatError, InputError
 from polyseme.tasks.metrics import spearman
 from polyseme.text.corpus import open_text
 
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)")
+
 
 @dataclass(frozen=True)
 class RatedPair:
@@ -111,7 +113,7 @@ def _columns(line: str) -> list[str]:
 
 def _rating(columns: Sequence[str]) -> float | None:
     """The rating in a line: the first number after the two words."""
-    return next((float(column) for column in columns[2:] if re.fullmatch(r"[-+]?\d*\.?\d+", column)), None)
+    return next((float(column) for column in columns[2:] if _NUMBER.fullmatch(column)), None)
 
 
 def _pair(columns: Sequence[str], place: str) -> RatedPair:

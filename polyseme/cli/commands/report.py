@@ -44,7 +44,7 @@ def report(
     settings.check()
     opened = [_open(model, device) for model in _distinct(models or [SHIPPED_MODEL])]
     report = Report(opened, settings)
-    with locked_output(report.page):
+    with locked_output(report.parts):
         try:
             _measure(report)
         except KeyboardInterrupt:

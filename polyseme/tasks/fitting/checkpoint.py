@@ -135,6 +135,12 @@ class FitCheckpoint:
             raise FormatError(f"{self.folder} cannot be resumed: {error}; remove it to start over") from error
         return state
 
+    @property
+    def best(self) -> tuple[float | None, int]:
+        """The best dev score of the run so far, and the epoch that reached it."""
+        facts = read_json(self.folder / "state.json")
+        return facts["best"], facts["best_epoch"]
+
     def _read(self, name: str) -> dict[str, Tensor]:
         file = self.folder / f"{name}.safetensors"
         tensors = read_tensors(file)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from polyseme.errors import FormatError, OutputError
+from polyseme.errors import FormatError
 from polyseme.files import atomic_folder, read_json
 from polyseme.formats.tensor_file import check_finite, read_tensors
 
@@ -30,10 +29,7 @@ def save_checkpoint(checkpoint: TrainingCheckpoint, folder: Path) -> None:
     """Write a checkpoint, replacing the folder atomically: a run that is killed meanwhile finds the old one."""
     with atomic_folder(folder) as place:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
-        try:
-            save_file(tensors, place / "tensors.safetensors")
-        except SafetensorError as error:
-            raise OutputError(f"{folder} cannot be written: {error}") from error
+        save_file(tensors, place / "tensors.safetensors")
         facts = {"version": VERSION, **checkpoint.facts}
         (place / "facts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 

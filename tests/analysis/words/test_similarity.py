@@ -108,3 +108,10 @@ def test_empty_sets_are_refused():
         similarity(Planted(), {})
     with pytest.raises(InputError, match="the set few has no pairs"):
         similarity(Planted(), {"few": []})
+
+
+def test_a_long_number_that_is_none_is_no_trap(tmp_path):
+    """Quadratic time would show here as a test that does not end."""
+    path = tmp_path / "pairs.txt"
+    path.write_text(f"tiger\tcat\t{'1' * 400_000}x\t7.5\n")
+    assert read_pairs(path) == [RatedPair("tiger", "cat", 7.5)]
