@@ -21,6 +21,7 @@ from polyseme.report.page.content import (
     Block,
     ExampleGroups,
     Figure,
+    Outcome,
     Paragraph,
     PassRule,
     Table,
@@ -104,7 +105,7 @@ def judge(findings: Findings) -> Verdict:
         reason = "The model has a single layer, and it gives a word the same vector in every sentence."
         return Verdict(FAILED, reason, (_rule(), findings.rerun(1)))
     tests = [found for found in (meanings, separation) if found]
-    outcomes = [interval_above(BEYOND_RANDOM, *found["interval"][-1]) for found in tests]
+    outcomes: list[Outcome] = [interval_above(BEYOND_RANDOM, *found["interval"][-1]) for found in tests]
     reason = f"{_changes_text(fixed, changes)} {_meanings_text(meanings)}"
     if separation:
         reason += f" In SemCor, it is {percent(separation['mean'][-1])} ({_interval(separation)})."

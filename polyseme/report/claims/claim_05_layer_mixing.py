@@ -17,7 +17,7 @@ from polyseme.report.measure.task_results import (
     mean_and_deviation,
     task_title,
 )
-from polyseme.report.page.content import Block, PassRule, Table, Verdict, capitalize_first
+from polyseme.report.page.content import Block, Outcome, PassRule, Table, Verdict, capitalize_first
 from polyseme.report.verdicts import interval_above, seeds_say, some_holds
 
 TOP = "layer-2"
@@ -59,7 +59,7 @@ def _judge_stored(findings: Findings, stored: Results, comparisons: list[TaskCom
 
 
 def _judge_fitted(findings: Findings, tasks: list[Results]) -> Verdict:
-    outcomes = [interval_above(0, *task["difference"][MIX_AND_TOP]["interval"]) for task in tasks]
+    outcomes: list[Outcome] = [interval_above(0, *task["difference"][MIX_AND_TOP]["interval"]) for task in tasks]
     rule = PassRule(
         "the learned mix of all layers scores higher than the top layer alone in at least one task (the whole 95 % "
         "interval of the difference lies above 0), and lower in none (the whole interval below 0)."

@@ -90,7 +90,7 @@ def _rows(encoder: Encoder, sentences: Sequence[Sequence[str]]) -> WindowRows:
 def _tag(encoder: Encoder, tagger: WindowTagger, sentences: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
     rows = WindowRows.of(embed_words(encoder, sentences).layers, list(map(len, sentences)))
     with torch.inference_mode():
-        return [names[number] for number in tagger(rows).argmax(dim=1).tolist()]
+        return [names[int(number)] for number in tagger(rows).argmax(dim=1).tolist()]
 
 
 def _classes(labels: WordLabels, names: Sequence[str]) -> Tensor:

@@ -6,6 +6,7 @@ on 30 % of the sentences; the same tagger (`window_tagger`) learns from the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -118,7 +119,7 @@ def count_correct(predicted: list[str], gold: WordLabels, score: str) -> np.ndar
     return np.array(rows)
 
 
-def word_tasks(results: dict[str, Results]) -> list[Results]:
+def word_tasks(results: Mapping[str, Results]) -> list[Results]:
     """The results of all tasks that were fitted on the spot."""
     return [results[name] for name in TASKS if name in results]
 
