@@ -3,6 +3,8 @@
     python benchmarks/serve.py load --model MODEL        words a second beside those of `polyseme embed`, and latencies
     python benchmarks/serve.py overload --model MODEL    ten times as many requests as can be answered
     python benchmarks/serve.py hostile --model MODEL     malformed requests by the thousand, then a good one
+    python benchmarks/serve.py attack --model MODEL      /health while hostile texts are split; then SIGTERM
+    python benchmarks/serve.py long --model MODEL        100,000 requests of all kinds: memory every tenth of them
     python benchmarks/serve.py stop --model MODEL        SIGTERM under load, kill -9 under load, and a new start
 
 The client is bounded: so many connections, each with one request under way. Its share of the processor counts against
@@ -27,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from serve_hostile import measure_hostile
+from serve_hostile import measure_attack, measure_hostile, mixed_requests
 
 import polyseme
 from polyseme.corpus.uses import bundled_sentences
@@ -250,9 +252,49 @@ def hostile(options):
     server.stop()
 
 
+def attack(options):
+    for text in ("\u2029" * 340_000, "1," * 500_000):
+        server = Server(options.model, "--precision", options.precision, "--limit", "drain_seconds=5")
+        measure_attack(server, text)
+        begin = time.perf_counter()
+        print(f"SIGTERM while busy, drain_seconds=5: exit status {server.stop()}, {time.perf_counter() - begin:.1f} s")
+    server = Server(options.model, "--precision", options.precision)
+    begin = time.perf_counter()
+    print(f"SIGTERM while idle: exit status {server.stop()}, {time.perf_counter() - begin:.1f} s")
+
+
+def measure_long(options):
+    server = Server(options.model, "--precision", options.precision)
+    requests, total = mixed_requests(request), Counter()
+    for tenth in range(11):  # the first is a warm-up
+        tally = send_all(server.port, requests, options.connections, options.cases // (10 if tenth else 20))
+        total += tally.statuses
+        print(f"{total.total():,} requests: {server.megabytes:.0f} MiB, lost {len(tally.lost)}", flush=True)
+    print(f"statuses {dict(total)}; exit status {server.stop()}")
+
+
+def send_all(port, requests, connections, count):
+    """So many requests over some connections."""
+    left = iter(range(count))
+
+    class Enough:
+        """Compares as the end of time, until all requests are sent."""
+
+        def __gt__(self, _):
+            return next(left, None) is not None
+
+    async def everybody():
+        tally = Tally()
+        await asyncio.gather(*(visitor(port, requests, tally, Enough()) for _ in range(connections)))
+        return tally
+
+    return asyncio.run(everybody())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     measures = {"load": measure_load, "overload": measure_overload, "stop": measure_stop, "hostile": hostile}
+    measures |= {"attack": attack, "long": measure_long}
     parser.add_argument("what", choices=measures)
     parser.add_argument("--model", required=True)
     parser.add_argument("--precision", default="float32")

@@ -1,10 +1,13 @@
-"""Requests that nobody should send, for `serve.py hostile`: schemathesis on the OpenAPI document, and raw bytes."""
+"""Requests that nobody should send, for `serve.py`: from the OpenAPI document, raw bytes, texts slow to split."""
 
 from __future__ import annotations
 
 import json
 import random
 import socket
+import threading
+import time
+import urllib.error
 import urllib.request
 from collections import Counter
 
@@ -98,3 +101,63 @@ def measure_hostile(server, cases):
     print(f"from the document: {dict(made)}")
     print(f"memory: {before:.0f} MiB before, {between:.0f} after the bytes, {server.megabytes:.0f} after all")
     print(f"the next good request is answered as the first: {fine() == expected}")
+
+
+def mixed_requests(request):
+    """Requests of all kinds, good ones and bad ones, as bytes."""
+    words = ["the", "bank", "of", "river", "naïve", "日本"]
+    good = [{"sentences": [words[:size]], "layers": "mean", "format": "float32"} for size in range(1, 7)]
+    good += [{"text": f"He sat on the bank {number}. It rained."} for number in range(20)]
+    bad = [
+        {"text": 7},
+        {"sentences": [["x" * 2000]]},
+        {"text": "a", "layers": 99},
+        {"text": "\u2029" * 500},
+        b"{",
+        b"[[[[",
+    ]
+    others = [
+        ("/v1/compare", {"sentences": ["the bank", "a bank of sand"], "word": "bank"}),
+        ("/v1/embeddings", {"input": ["the bank", "a bank of sand"]}),
+        ("/v1/neighbours", {"sentence": "the bank", "position": 1}),
+        ("/v1/nothing", {}),
+    ]
+    return [*(request("/v1/words", each) for each in good + bad), *(request(*each) for each in others)]
+
+
+def measure_attack(server, text, seconds=8.0):
+    """The latency of /health while six requests with a text are split, and of an honest request beside them."""
+    url = f"http://127.0.0.1:{server.port}"
+
+    def post(asked):
+        body = json.dumps(asked, ensure_ascii=False).encode()
+        try:
+            found = urllib.request.Request(f"{url}/v1/words", body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(found, timeout=60) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return "cut off"
+
+    def health():
+        begin = time.perf_counter()
+        with urllib.request.urlopen(f"{url}/health", timeout=60) as answer:
+            answer.read()
+        return 1000 * (time.perf_counter() - begin)
+
+    quiet = sorted(health() for _ in range(200))
+    attackers = [threading.Thread(target=post, args=({"text": text},)) for _ in range(6)]
+    for attacker in attackers:
+        attacker.start()
+    end, waits, honest = time.perf_counter() + seconds, [], []
+    while time.perf_counter() < end:
+        waits.append(health())
+        if len(waits) % 50 == 0:
+            honest.append(post({"text": "He sat on the bank."}))
+    waits.sort()
+    print(f"{text[:2]!r} repeated to {len(text):,} characters, six times at once")
+    for name, found in (("quiet", quiet), ("under attack", waits)):
+        middle, late = found[len(found) // 2], found[int(0.99 * len(found))]
+        print(f"  /health {name}: {len(found)} times, p50 {middle:.1f} ms, p99 {late:.1f}, max {found[-1]:.1f}")
+    print(f"  honest requests meanwhile: {dict(Counter(honest))}")

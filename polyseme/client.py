@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from threading import Lock
 from time import sleep
 from typing import Any
@@ -15,9 +15,13 @@ import numpy as np
 
 from polyseme.embedding.batching import check_sentences, sentence_size, windows
 from polyseme.embedding.binary import Message, unpack
+from polyseme.embedding.encoder import count_words
 from polyseme.embedding.interfaces import ArrayType, EmbeddedSentence
+from polyseme.embedding.layers import LayerChoice
+from polyseme.embedding.texts import Texts, encode_texts, text_similarity
 from polyseme.errors import ConfigError, FormatError, InputError, ServerError
 from polyseme.parallel import map_threads
+from polyseme.progress import track
 
 _IN_FLIGHT = 2  # requests at a time, so that the server has the next one while this one is read
 _REQUEST_WORDS = 1024  # words in one request
@@ -63,7 +67,25 @@ class Client:
 
     def embed(self, sentences: Iterable[Sequence[str]]) -> Iterator[np.ndarray]:
         """Embed sentences, lists of words: an array (layers, words, dim) for each, in order, as a stream."""
-        return self._embed(check_sentences(sentences))
+        total = len(sentences) if isinstance(sentences, Sized) else None
+        return track(self._embed(check_sentences(sentences)), "embedding", total, words=count_words)
+
+    def encode(
+        self, texts: Texts, *, pool: str = "mean", layers: LayerChoice = "average", normalize: bool = False
+    ) -> np.ndarray:
+        """Text vectors: one vector a text, as `Encoder.encode` gives them; texts are tokenised here, not by the server.
+
+        Args:
+            texts: Raw strings or lists of words.
+            pool: ``mean`` or ``max`` over the words of a text.
+            layers: ``average``, ``top``, a layer's number, or a `Mix`.
+            normalize: Scale vectors to length 1.
+        """
+        return encode_texts(self, texts, pool=pool, layers=layers, normalize=normalize)
+
+    def similarity(self, first: Texts | np.ndarray, second: Texts | np.ndarray) -> np.ndarray:
+        """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned."""
+        return text_similarity(self.encode, first, second)
 
     def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Embed raw text that fits into one request; the server splits it into sentences and words."""

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from polyseme.backends.elmo.encoder import ElmoEncoder, drop_boundaries
+from polyseme.embedding.batching import SPLIT_REMEDY, check_sentences
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import Batch
 from polyseme.errors import ConfigError
@@ -84,7 +85,7 @@ class ElmoLayer(nn.Module):
 
     def collate(self, sentences: Sequence[Sequence[str]]) -> Batch:
         """Make word lists ready for `forward`, in a data loader's process for example."""
-        return self.encoder.collate(sentences)
+        return self.encoder.collate(list(check_sentences(sentences, SPLIT_REMEDY)))
 
     def forward(self, sentences: Sequence[Sequence[str]] | Batch) -> Mixed:
         """Embed word lists, or a batch that `collate` made of them."""

@@ -12,9 +12,11 @@ import torch
 from polyseme.backends.elmo.encoder import ElmoEncoder
 from polyseme.backends.static import is_static, open_static
 from polyseme.backends.transformer.files import is_hub_name, is_transformer, open_transformer
+from polyseme.embedding.device import find_device
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, FormatError, nearest
+from polyseme.files import read_json
 from polyseme.formats import native, resolve_model_path
 
 
@@ -32,6 +34,8 @@ STATIC = Backend("a file of static vectors", ("vocabulary", "unknown", "trainabl
 
 _OWN = list(dict.fromkeys(name for backend in (ELMO, TRANSFORMER, STATIC) for name in backend.settings))
 LOAD_SETTINGS = ["device", *_OWN, *(field.name for field in dataclasses.fields(EmbedSettings))]
+# Fitted task models, by what their folder calls them.
+_TASK_CLASSES = {"tagger": "Tagger", "classifier": "Classifier", "pair model": "Pairs"}
 # Settings as older toolkits call them.
 _ELSEWHERE = {
     "batch_size": "word_budget",
@@ -68,6 +72,7 @@ def load(
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
     path = resolve_model_path(path)
+    _refuse_task_model(Path(path))
     backend = backend_of(path)
     own = {name: settings.pop(name) for name in _OWN if name in settings}
     given = {name: value for name, value in own.items() if value is not None}
@@ -75,7 +80,7 @@ def load(
         if name not in backend.settings:
             raise ConfigError(f"{path} is {backend.kind}, which has no setting {name!r}; leave it out")
     try:
-        encoder = backend.open(path, EmbedSettings(**settings), **given).to(_device(device))
+        encoder = backend.open(path, EmbedSettings(**settings), **given).to(find_device(device))
     except MemoryError as error:
         raise FormatError(f"{path} cannot be opened: this machine has too little memory for it") from error
     encoder.check_precision()
@@ -95,17 +100,20 @@ def backend_of(path: str | Path) -> Backend:
     return STATIC if is_static(place) else ELMO
 
 
+def _refuse_task_model(folder: Path) -> None:
+    """Refuse the folder of a fitted task model, and say what opens it."""
+    if not (folder / "manifest.json").is_file():
+        return
+    task = str(read_json(folder / "config.json").get("format")).removeprefix("polyseme ")
+    if task in _TASK_CLASSES:
+        raise FormatError(
+            f"{folder} is a fitted {task}, which labels text and gives no vectors; open it with "
+            f"polyseme.{_TASK_CLASSES[task]}.load({str(folder)!r})"
+        )
+
+
 def check_setting(name: str, known: Sequence[str], where: str) -> None:
     """Refuse an unknown setting, and say what it is called here."""
     if name not in known:
         remedy = f" It is called {_ELSEWHERE[name]!r} here." if name in _ELSEWHERE else nearest(name, known)
         raise ConfigError(f"{where} has no setting {name!r}; it knows {', '.join(known)}.{remedy}")
-
-
-def _device(device: str | torch.device) -> torch.device:
-    try:
-        found = torch.device(device)
-        torch.empty(1, device=found).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return found

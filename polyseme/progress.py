@@ -80,8 +80,9 @@ class Stage:
         if not self.done and self.total is None:
             return ""
         if self.unit == _BYTES:
-            whole = f" of {self.total / 1e6:,.1f}" if self.total else ""
-            return f"{self.done / 1e6:,.1f}{whole} MB"
+            size, name = (1e6, "MB") if (self.total or self.done) >= 1e6 else (1e3, "kB")
+            whole = f" of {self.total / size:,.1f}" if self.total else ""
+            return f"{self.done / size:,.1f}{whole} {name}"
         whole = f" of {self.total:,}" if self.total is not None else ""
         unit = self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
         return f"{self.done:,}{whole} {unit}"

@@ -207,3 +207,10 @@ def test_what_a_page_shows_is_what_the_shipped_model_answers(page, line, shown, 
     """The words and their order; figures may differ in the last digit from one processor to another."""
     done = call(*shlex.split(line, comments=True)[1:])
     assert re.sub(r"[\d.]+", "", done.out).split() == re.sub(r"[\d.]+", "", shown).split()
+
+
+def test_the_tree_in_the_readme_names_every_part_of_the_package():
+    tree = (ROOT / "README.md").read_text("utf-8").partition("## Where things are")[2]
+    parts = [path for path in (ROOT / "polyseme").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+    names = [path.name if path.suffix else f"{path.name}/" for path in parts if not path.name.startswith("__")]
+    assert not [name for name in names if not re.search(rf"(^|\s){re.escape(name)}", tree)]

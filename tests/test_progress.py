@@ -58,6 +58,15 @@ def test_a_stage_of_unknown_length_counts_without_promises(clock):
     assert now.describe() == "embedding: 5 sentences, 0.5/s"
 
 
+@pytest.mark.parametrize(
+    ("total", "text"), [(2_000_000, "0.5 of 2.0 MB"), (None, "500.0 kB"), (600_000, "500.0 of 600.0 kB")]
+)
+def test_bytes_have_a_readable_unit(total, text):
+    now = Stage("reading", total, "bytes")
+    now.advance(500_000)
+    assert now.describe() == f"reading: {text}"
+
+
 def test_work_of_an_earlier_run_does_not_flatter_the_estimate(clock):
     now = Stage("embedding", total=100, already=50)
     clock[0] += 10

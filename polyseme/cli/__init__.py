@@ -56,6 +56,9 @@ GROUPS = {
 RUN_WITHOUT_ARGUMENTS = (demo, report, serve, info, spelling)
 
 
+_WHOLE = 1000  # characters of a short help: all of it, wrapped where the terminal is narrow
+
+
 class GroupedHelp(TyperGroup):
     """Command group whose plain help lists the commands under the titles of `GROUPS`."""
 
@@ -64,9 +67,9 @@ class GroupedHelp(TyperGroup):
         width = max(map(len, self.commands))
         for title in GROUPS:
             chosen = {name: one for name, one in self.commands.items() if getattr(one, "rich_help_panel", "") == title}
-            limit = formatter.width - width - 4
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), one.get_short_help_str(limit)) for name, one in chosen.items()])
+                rows = [(name.ljust(width), one.get_short_help_str(_WHOLE)) for name, one in chosen.items()]
+                formatter.write_dl(rows)
 
 
 app = typer.Typer(

@@ -12,7 +12,8 @@ from typer import Option
 
 from polyseme.cli.options import MODELS, DeviceOption, RawOption
 from polyseme.cli.output import open_embedder
-from polyseme.errors import ConfigError
+from polyseme.cli.progress import warn_of_raw_text, working
+from polyseme.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from polyseme.corpus.uses import Use, Uses
@@ -38,6 +39,7 @@ class TextFiles:
 
         self.sources = expand(paths)  # once, so that an output inside a folder of inputs is not read
         self.raw, self.limit = raw, limit
+        self._checked = False  # whether a reader has looked at the text already
 
     def __iter__(self) -> Iterator[list[str]]:
         return islice(self._read(), self.limit)
@@ -46,8 +48,10 @@ class TextFiles:
         from polyseme.progress import reading
         from polyseme.text.corpus import plain_sizes, read_sentences
 
+        checked, self._checked = self._checked, True
+        found = (words for source in self.sources for words in read_sentences(source, self.raw) if words)
         with reading(plain_sizes(self.sources)):
-            yield from (words for source in self.sources for words in read_sentences(source, self.raw) if words)
+            yield from found if checked else warn_of_raw_text(found, self.raw)
 
     def check_rereadable(self) -> None:
         """Refuse standard input, which can be read only once."""
@@ -77,7 +81,16 @@ class CorpusSource:
 
         if self.index:
             return self.index.of(word, self.match_case, limit)
-        return embed_uses(self.encoder, find_uses(self.text, word, self.match_case, limit))
+        try:
+            with working(f"searching for {word}"):
+                return embed_uses(self.encoder, find_uses(self.text, word, self.match_case, limit))
+        except InputError:
+            if isinstance(self.text, TextFiles):
+                raise
+            raise InputError(
+                f"none of the {len(self.text)} sentences that come with polyseme has the word {word!r}; "
+                "search a text of your own with --corpus FILE"
+            ) from None
 
     def all_words(self) -> Uses:
         """The uses of all words of an index or of the bundled sentences."""
@@ -89,7 +102,8 @@ class CorpusSource:
             raise ConfigError(
                 "--all-words searches every word of a corpus; index it first: polyseme index CORPUS -o DIR"
             )
-        return embed_all(self.encoder, self.text)
+        with working("embedding the sentences that come with polyseme"):
+            return embed_all(self.encoder, self.text)
 
 
 def format_use(use: Use, width: int = 12) -> str:

@@ -11,8 +11,8 @@ import typer
 
 from polyseme.cli.options import FitOptions, PlotOptions
 from polyseme.cli.output import decimals, file_size, percent, show_table
-from polyseme.cli.progress import announce, note, shown
-from polyseme.errors import ConfigError, OutputError
+from polyseme.cli.progress import announce, note, nothing_to_resume, shown
+from polyseme.errors import ConfigError, InputError, OutputError
 from polyseme.files import check_restart, locked_output, recover_folder
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ def run_fit(
     chosen |= {"where": options.where} if options.where else {}
     settings, fit_settings = _settings(model_class, options, chosen)
     with locked_output(options.output):
+        if _is_finished(options):
+            announce(f"{options.output} is already finished")
+            return
         checkpoint = _check_start(options)
         known, dev = read(train, settings), read(options.dev, settings) if options.dev else None
         if options.held_out:
@@ -88,8 +91,14 @@ def hold_out(examples: Examples, fraction: float, at_random: bool) -> tuple[Exam
 
 def read_examples(path: Path | str, columns: ColumnSpec) -> Examples:
     """The sentences, or pairs of sentences, of a labelled file and their labels or numbers."""
+    from polyseme.text.conll import looks_like_columns
     from polyseme.text.labelled import read_labelled_text
 
+    if str(path) != "-" and looks_like_columns(path):
+        raise InputError(
+            f"{path} has one word per line and blank lines between sentences, as CoNLL files do, where one text per "
+            "line was expected; `polyseme tag fit` learns labels of words"
+        )
     found = list(read_labelled_text(path, columns))
     return [as_input(example) for example in found], [example.label for example in found]
 
@@ -100,22 +109,30 @@ def as_input(example: LabelledText) -> Any:  # noqa: ANN401 - a sentence, or a p
     return (first, *others) if others else first
 
 
+def _checkpoint(options: FitOptions) -> Path:
+    """The folder in which every epoch is saved."""
+    return options.output.with_name(f"{options.output.name}.fitting")
+
+
+def _is_finished(options: FitOptions) -> bool:
+    """Whether --resume finds a whole model and nothing unfinished beside it."""
+    checkpoint = _checkpoint(options)
+    recover_folder(checkpoint.resolve())
+    return options.resume and options.output.exists() and not checkpoint.exists()
+
+
 def _check_start(options: FitOptions) -> Path:
     """Refuse what can be refused before hours of work; give the folder in which every epoch is saved."""
     from polyseme.tasks.folder import check_replaceable
 
-    output = options.output
-    checkpoint = output.with_name(f"{output.name}.fitting")
-    recover_folder(checkpoint.resolve())
-    if options.resume and output.exists() and not checkpoint.exists():
-        raise OutputError(f"{output} exists and no run of it was interrupted, so there is nothing to resume")
+    output, checkpoint = options.output, _checkpoint(options)
     check_replaceable(output.resolve(), options.overwrite or options.resume)
     if options.overwrite:
         _forget(checkpoint)
     if checkpoint.exists() and not options.resume:
         raise OutputError(f"{checkpoint} holds an interrupted run; give --resume to continue or --overwrite to discard")
     if options.resume and not checkpoint.exists():
-        note(f"no interrupted run of {output} was found; starting over")
+        note(f"note: {nothing_to_resume(output)}")
     return checkpoint
 
 

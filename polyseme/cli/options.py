@@ -35,7 +35,7 @@ LayerOption = Annotated[str, Option(help="all, or the number of one layer.")]
 SeedOption = Annotated[int, Option(min=0, help="Seed of the random number generator.")]
 RawOption = Annotated[bool, Option("--raw", help="The text is raw: split it into sentences and words first.")]
 TokenizedOption = Annotated[bool, Option("--tokenized", help="One sentence per line, words separated by spaces.")]
-ResumeOption = Annotated[bool, Option("--resume", help="Continue an interrupted run.")]
+ResumeOption = Annotated[bool, Option("--resume", help="Continue an interrupted run; begin if there is none.")]
 QuietOption = Annotated[bool, Option("--quiet", "-q", help="No progress and no notes, only results and errors.")]
 OverwriteOption = Annotated[bool, Option("--overwrite", help="Replace the output if it exists.")]
 HeaderOption = Annotated[

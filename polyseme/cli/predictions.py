@@ -89,10 +89,10 @@ def _format_answer(model: AnyModel, example: Any, output: np.ndarray, form: str)
     answer = target.decode(output[None])[0]
     sentences: Sequence[Sequence[str]] = example if model.width > 1 else [example]
     texts = [" ".join(words) for words in sentences]
-    probabilities: dict[str, float] = {}
+    probabilities: dict[Any, float] = {}
     if isinstance(target, LabelTarget):
         probabilities = dict(zip(target.names, target.probabilities(output).tolist(), strict=True))
-    label = answer if probabilities else decimals(answer)
+    label = str(answer) if probabilities else decimals(answer)
     if form == "tsv":
         return "\t".join([label, *texts])
     if form == "json":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -33,10 +34,29 @@ def note(message: str) -> None:
         typer.echo(message, err=True)
 
 
+def nothing_to_resume(output: Path) -> str:
+    """What to say where --resume finds nothing: every command then starts from the beginning."""
+    return f"there is no unfinished run of {output}; starting from the beginning"
+
+
 def announce(message: str) -> None:
     """Print a line about a finished output to standard output, unless --quiet was given."""
     if not is_quiet():
         typer.echo(message)
+
+
+def warn_of_raw_text(sentences: Iterable[list[str]], raw: bool) -> Iterator[list[str]]:
+    """The same sentences, with a note about --raw if they were split at spaces and look raw."""
+    from polyseme.text.raw_text import watch_for_raw_text
+
+    return iter(sentences) if raw else watch_for_raw_text(sentences, _note_raw_text)
+
+
+def _note_raw_text(why: str) -> None:
+    note(
+        f"note: the text looks raw: {why}, but lines are taken as sentences and split at spaces only; "
+        "--raw splits raw text into sentences and words"
+    )
 
 
 def shown() -> AbstractContextManager[None]:

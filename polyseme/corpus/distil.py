@@ -18,6 +18,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice, check_vectors, choose
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError
+from polyseme.progress import track
 
 CONTEXT = 12  # words on each side of a use that are shown
 SENSE_USES = 100  # uses of a word that are clustered by default
@@ -212,7 +213,9 @@ def _cluster(embedder: Embedder, uses: Iterable[_Planned], plan: DistilPlan, set
     senses: list[Sense] = []
     means: list[np.ndarray] = []
     first = 0
-    for word, count in zip(plan.words, plan.uses.tolist(), strict=True):
+    for word, count in track(
+        zip(plan.words, plan.uses.tolist(), strict=True), "clustering uses", len(plan.words), "words"
+    ):
         some = slice(first, first := first + count)
         for sense, mean in _senses(word, vectors[some], contexts[some], settings):
             senses.append(sense)

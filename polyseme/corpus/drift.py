@@ -20,6 +20,7 @@ from polyseme.embedding.layers import LayerChoice, layer_weights
 from polyseme.embedding.similarity import unit
 from polyseme.errors import ConfigError, InputError, nearest
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+from polyseme.progress import stage, track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,10 +122,11 @@ def compare_corpora(
     if any(iter(corpus) is corpus for corpus in corpora):
         raise ConfigError("each corpus is read twice, but an iterator can be read only once; give lists")
     layer_weights(layer, embedder.num_layers)
-    counts = [_count(corpus) for corpus in corpora]
+    with stage("counting words"):
+        counts = [_count(corpus) for corpus in corpora]
     words = _choose_words(counts, settings)
     samples = [_Sample(embedder, corpus, words, layer, settings) for corpus in corpora]
-    changes = [_change(word, counts, samples, settings) for word in words]
+    changes = [_change(word, counts, samples, settings) for word in track(words, "comparing", unit="words")]
     changes.sort(key=lambda change: -change.change)
     typical = float(np.median([change.change for change in changes]))
     return Drift(embedder.name, layer, settings.measure, typical, tuple(changes))

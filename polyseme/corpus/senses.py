@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import TYPE_CHECKING
@@ -14,15 +14,17 @@ from polyseme.corpus.kmeans import spherical_kmeans
 from polyseme.corpus.uses import Use, Uses
 from polyseme.embedding.layers import LayerChoice
 from polyseme.embedding.similarity import unit
-from polyseme.errors import ConfigError, InputError, require
+from polyseme.errors import ConfigError, InputError
 from polyseme.plots import COLOURS, LEGEND, new_figure, tidy
+from polyseme.progress import track
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MIN_Z = 1.0  # standard errors by which a word must be more frequent around a cluster to be a collocate of it
 _COMMON = 0.1  # share of the other clusters' sentences above which a word is common everywhere and tells nothing
-_NULL_SAMPLES = 5  # samples without clusters that are drawn to see what silhouette chance gives
+_NULL_SAMPLES = 19  # without clusters, to see what silhouette chance gives; beating all of them is p = 1/20
+_SIGNIFICANT = 0.05
 _RESTARTS = 10
 
 
@@ -71,11 +73,13 @@ class Senses:
     Attributes:
         layer: The layer whose vectors were clustered.
         silhouette: How well separated the clusters are, from -1 to 1; None for a single one.
-        by_chance: The silhouette of as many clusters in normally distributed vectors of the same mean and covariance.
+        by_chance: The mean silhouette that the same search finds in normally distributed vectors of the same mean and
+            covariance, which have no clusters.
         clusters: What they are.
         labels: For each use, the number of its cluster.
         points: For each use, its first two principal components.
         shares: The share of the variance that each of these explains.
+        p: How often the search reaches this silhouette by chance, in 20 tries with this one; None for one cluster.
     """
 
     layer: LayerChoice
@@ -85,6 +89,12 @@ class Senses:
     labels: tuple[int, ...]
     points: tuple[tuple[float, float], ...]
     shares: tuple[float, float]
+    p: float | None = None
+
+    @property
+    def is_evident(self) -> bool:
+        """Whether the clusters are better separated than any that were found by chance."""
+        return self.p is not None and self.p <= _SIGNIFICANT
 
 
 def cluster_uses(uses: Uses, layer: LayerChoice = "top", settings: ClusterSettings | None = None) -> Senses:
@@ -97,16 +107,17 @@ def cluster_uses(uses: Uses, layer: LayerChoice = "top", settings: ClusterSettin
             f"the {len(uses):,} uses have {distinct} different vectors in this layer, too few for {settings.clusters} "
             "clusters; choose a layer that depends on context, or give more text"
         )
-    labels, silhouette, by_chance = _best_clustering(vectors, distinct, settings)
+    labels, silhouette, null = _best_clustering(vectors, distinct, settings)
     points, shares = principal_plane(vectors)
     return Senses(
         layer,
         silhouette,
-        by_chance,
+        float(np.mean(null)) if null else None,
         tuple(_cluster(uses, vectors, labels == number, settings) for number in range(labels.max(initial=0) + 1)),
         tuple(labels.tolist()),
         tuple((float(across), float(up)) for across, up in points),
         shares,
+        (1 + sum(value >= (silhouette or 0) for value in null)) / (1 + len(null)) if null else None,
     )
 
 
@@ -127,34 +138,51 @@ def draw_senses(senses: Senses, word: str, model: str) -> Figure:
 
 def _best_clustering(
     vectors: np.ndarray, distinct: int, settings: ClusterSettings
-) -> tuple[np.ndarray, float | None, float | None]:
-    """Labels of the clustering with the best silhouette, that silhouette, and the one chance gives; or one cluster."""
-
-    def cluster(points: np.ndarray, clusters: int) -> tuple[float, np.ndarray]:
-        labels = spherical_kmeans(points, clusters, np.random.default_rng(settings.seed), _RESTARTS)
-        return _silhouette(points, labels), labels
-
+) -> tuple[np.ndarray, float | None, list[float]]:
+    """Labels of the clustering with the best silhouette, that silhouette, and those chance gives; or one cluster."""
     tried = [settings.clusters] if settings.clusters else range(2, min(settings.most, distinct - 1) + 1)
-    silhouette, labels = max((cluster(vectors, k) for k in tried), key=lambda result: result[0], default=(None, None))
-    if labels is None:
-        return np.zeros(len(vectors), dtype=np.int64), None, None
-    null = [cluster(sample, labels.max() + 1)[0] for sample in _null_samples(vectors, settings.seed)]
-    return labels, silhouette, float(np.mean(null))
+    if not tried:
+        return np.zeros(len(vectors), dtype=np.int64), None, []
+
+    def search(points: np.ndarray) -> tuple[float, np.ndarray]:
+        distances = _distances(points)
+        found = (spherical_kmeans(points, k, np.random.default_rng(settings.seed), _RESTARTS) for k in tried)
+        return max(((silhouette(distances, labels), labels) for labels in found), key=lambda result: result[0])
+
+    score, labels = search(vectors)
+    samples = track(_null_samples(vectors, settings.seed), "clustering random points", _NULL_SAMPLES, "samples")
+    return labels, score, [search(sample)[0] for sample in samples]
 
 
-def _silhouette(vectors: np.ndarray, labels: np.ndarray) -> float:
-    if not 1 < len(np.unique(labels)) < len(vectors):
+def silhouette(distances: np.ndarray, labels: np.ndarray) -> float:
+    """Mean silhouette coefficient (Rousseeuw 1987) of a clustering, given the distances (N, N); 0 for one cluster."""
+    members = np.eye(labels.max() + 1)[labels]  # (N, clusters)
+    sizes = members.sum(axis=0)
+    members, sizes = members[:, sizes > 0], sizes[sizes > 0]
+    if not 1 < len(sizes) < len(labels):
         return 0.0
-    return float(require("sklearn.metrics", "analysis").silhouette_score(vectors, labels))
+    totals, own = distances @ members, members.astype(bool)
+    inside = totals[own] / np.maximum(own @ sizes - 1, 1)
+    outside = np.where(own, np.inf, totals / sizes).min(axis=1)
+    return float(
+        np.where(own @ sizes > 1, (outside - inside) / np.maximum(np.maximum(inside, outside), 1e-12), 0).mean()
+    )
 
 
-def _null_samples(vectors: np.ndarray, seed: int) -> list[np.ndarray]:
+def _distances(vectors: np.ndarray) -> np.ndarray:
+    """Euclidean distances (N, N) of unit vectors."""
+    exact = vectors.astype(np.float64)
+    return np.sqrt(np.maximum(2 - 2 * (exact @ exact.T), 0)) * (1 - np.eye(len(vectors)))
+
+
+def _null_samples(vectors: np.ndarray, seed: int) -> Iterator[np.ndarray]:
     """Vectors without clusters: drawn from one normal distribution of the same mean and covariance."""
     mean = vectors.mean(axis=0)
     _, scales, axes = np.linalg.svd(vectors - mean, full_matrices=False)
     spread = (scales / sqrt(len(vectors)))[:, None] * axes
-    draws = np.random.default_rng(seed).standard_normal((_NULL_SAMPLES, len(vectors), len(scales)))
-    return [unit((draw @ spread + mean).astype(np.float32)) for draw in draws]
+    rng = np.random.default_rng(seed)
+    draws = (rng.standard_normal((len(vectors), len(scales))) for _ in range(_NULL_SAMPLES))
+    return (unit((draw @ spread + mean).astype(np.float32)) for draw in draws)
 
 
 def principal_plane(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:

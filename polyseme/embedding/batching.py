@@ -27,18 +27,22 @@ WINDOW = 8
 WINDOW_WORDS = 250_000
 
 
-def check_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-    """Check that sentences are lists of words; each is checked as it is read."""
+EMBED_REMEDY = "split it, or use embed_text or encode for raw text"
+SPLIT_REMEDY = "split it into words first: [sentence.words for sentence in polyseme.tokenize(text)]"
+
+
+def check_sentences(sentences: Iterable[Sequence[str]], remedy: str = EMBED_REMEDY) -> Iterator[list[str]]:
+    """Check that sentences are lists of words; each is checked as it is read. The remedy is for bare strings."""
     if isinstance(sentences, str):
-        raise InputError(_bare_string("got", sentences))
+        raise InputError(_bare_string("got", sentences, remedy))
     if not isinstance(sentences, Iterable):
         raise InputError(f"sentences should be lists of words, not {type(sentences).__name__}")
-    return (_check_sentence(words, number) for number, words in enumerate(sentences))
+    return (_check_sentence(words, number, remedy) for number, words in enumerate(sentences))
 
 
-def _check_sentence(words: Sequence[str], number: int) -> list[str]:
+def _check_sentence(words: Sequence[str], number: int, remedy: str = EMBED_REMEDY) -> list[str]:
     if isinstance(words, str):
-        raise InputError(_bare_string(f"sentence {number} is", words))
+        raise InputError(_bare_string(f"sentence {number} is", words, remedy))
     try:
         checked = list(words)
     except TypeError:
@@ -53,11 +57,8 @@ def _check_sentence(words: Sequence[str], number: int) -> list[str]:
     return checked
 
 
-def _bare_string(what: str, text: str) -> str:
-    return (
-        f"{what} a bare string, {text!r:.60}, where a list of words belongs; split it, or use embed_text or encode "
-        "for raw text"
-    )
+def _bare_string(what: str, text: str, remedy: str) -> str:
+    return f"{what} a bare string, {text!r:.60}, where a list of words belongs; {remedy}"
 
 
 def sentence_size(words: Sized) -> int:

@@ -23,8 +23,7 @@ from polyseme.embedding.batching import (
 )
 from polyseme.embedding.interfaces import Batch, EmbeddedSentence, EmbedSettings, EmbedStrategy
 from polyseme.embedding.layers import LayerChoice
-from polyseme.embedding.similarity import as_vectors, cosine_matrix
-from polyseme.embedding.texts import Texts, encode_texts
+from polyseme.embedding.texts import Texts, encode_texts, text_similarity
 from polyseme.errors import ConfigError, InputError
 from polyseme.progress import track
 from polyseme.text.tokenizer import TokenizedSentence, tokenize
@@ -80,11 +79,7 @@ class Encoder(nn.Module, ABC):
 
     def similarity(self, first: Texts | np.ndarray, second: Texts | np.ndarray) -> np.ndarray:
         """Cosine similarity (n, m) of two lists of texts, or of vectors that `encode` returned."""
-        return cosine_matrix(*(self._as_vectors(each) for each in (first, second)))
-
-    def _as_vectors(self, given: Texts | np.ndarray) -> np.ndarray:
-        vectors = as_vectors(given)
-        return np.atleast_2d(self.encode(given)) if vectors is None else vectors
+        return text_similarity(self.encode, first, second)
 
     def embed_text(self, text: str) -> Iterator[EmbeddedSentence]:
         """Split raw text into sentences and words and embed them; each word's place in the text is kept."""
@@ -145,6 +140,13 @@ class Encoder(nn.Module, ABC):
         """Facts about the model for people, by name: parameters, layers, dimensions."""
         parameters = sum(weight.numel() for weight in self.parameters())
         return {"parameters": parameters, "layers of vectors": self.num_layers, "dimensions": self.dim}
+
+    def __repr__(self) -> str:
+        """One line: name, layers, dimensions, parameters, precision and device, instead of torch's list of modules."""
+        parameters = sum(weight.numel() for weight in self.parameters())
+        shape = f"{self.num_layers} layer{'s' * (self.num_layers != 1)} of {self.dim} dimensions"
+        size = f"{parameters / 1e6:,.1f} million parameters" if parameters >= 1e5 else f"{parameters:,} parameters"
+        return f"<{type(self).__name__} {self.name}: {shape}, {size}, {self.settings.precision} on {self.device}>"
 
     def fingerprint(self) -> str:
         """A SHA-256 of settings and weights: two encoders with the same one give the same vectors."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import POOLINGS, LayerChoice, choose
 from polyseme.embedding.layers import pool as pool_words
-from polyseme.embedding.similarity import unit
+from polyseme.embedding.similarity import as_vectors, cosine_matrix, unit
 from polyseme.errors import ConfigError, InputError, nearest
 from polyseme.text.tokenizer import tokenize_words
 
@@ -32,6 +33,18 @@ def encode_texts(embedder: Embedder, texts: Texts, *, pool: str, layers: LayerCh
         return np.zeros((0, width), np.float32)
     stacked = np.stack(vectors)
     return unit(stacked).astype(stacked.dtype) if normalize else stacked
+
+
+def text_similarity(
+    encode: Callable[[Texts], np.ndarray], first: Texts | np.ndarray, second: Texts | np.ndarray
+) -> np.ndarray:
+    """Cosine similarity (n, m) of texts, which are encoded, or of vectors, which are taken as they are."""
+
+    def vectors_of(given: Texts | np.ndarray) -> np.ndarray:
+        vectors = as_vectors(given)
+        return np.atleast_2d(encode(cast("Texts", given))) if vectors is None else vectors
+
+    return cosine_matrix(vectors_of(first), vectors_of(second))
 
 
 def split_text(text: Text, number: int) -> list[list[str]]:

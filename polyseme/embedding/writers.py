@@ -72,7 +72,10 @@ def write_vectors(records: Iterable[Record], path: Path) -> None:
 def read_vectors(path: str | Path) -> Iterator[np.ndarray]:
     """Read the vectors of every sentence, in order, from a file that `write_vectors` or `polyseme embed` wrote."""
     path = Path(path)
-    return _read(_format_of(path, FormatError), path)
+    form = _format_of(path, FormatError)
+    if not path.exists():
+        raise FormatError(f"{path} does not exist; give a file that `polyseme embed` or write_vectors wrote")
+    return _read(form, path)
 
 
 def _format_of(path: Path, error: type[PolysemeError]) -> _Format:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,12 @@ def resolve_model_path(model: str | Path | None) -> str | Path:
     A file or folder of that name in the working folder takes precedence.
     """
     if model is not None and (str(model) != SHIPPED_MODEL or Path(model).exists()):
+        if isinstance(model, str) and model == SHIPPED_MODEL:
+            warnings.warn(
+                f"{SHIPPED_MODEL!r} means the file or folder ./{SHIPPED_MODEL} here, not the model that ships with "
+                f"polyseme; give ./{SHIPPED_MODEL} to say so, or rename it",
+                stacklevel=2,
+            )
         return model
     place = SHIPPED_FOLDER / SHIPPED_MODEL
     if not place.is_dir():

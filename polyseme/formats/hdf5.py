@@ -55,7 +55,7 @@ def read_dataset(file: h5py.File, name: str, shapes: Sequence[tuple[int, ...]], 
 def find_dataset(file: h5py.File, name: str) -> h5py.Dataset | None:
     """Find an HDF5 dataset by its path, refusing links and external data."""
     h5py = require("h5py", "hdf5")
-    node = find_object(file, name)
+    node: Any = find_object(file, name)
     if not isinstance(node, h5py.Dataset):
         return None
     if node.is_virtual or node.external:

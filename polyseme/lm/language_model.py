@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from polyseme.embedding.batching import check_sentences
+from polyseme.embedding.batching import SPLIT_REMEDY, check_sentences
+from polyseme.embedding.device import find_device
 from polyseme.errors import ConfigError, InputError
 from polyseme.formats import StoredModel, StoredSoftmax, native, open_model, open_softmax, resolve_model_path
 from polyseme.formats.stored import Precision
@@ -117,11 +118,9 @@ class LanguageModel:
 
     def to(self, device: str | torch.device) -> LanguageModel:
         """Move the model to a device."""
-        try:
-            self.bilm.to(device)
-            self.softmax.to(device)
-        except (RuntimeError, AssertionError) as error:
-            raise ConfigError(f"device {str(device)!r} cannot be used here: {str(error).splitlines()[0]}") from error
+        found = find_device(device)
+        self.bilm.to(found)
+        self.softmax.to(found)
         return self
 
     @property
@@ -140,11 +139,11 @@ class LanguageModel:
 
     def score(self, sentence: Sequence[str]) -> SentenceScore:
         """Score one sentence: log-probabilities of its words."""
-        return next(self.score_all([sentence]))
+        return next(self.score_all([_checked(sentence)]))
 
     def score_all(self, sentences: Iterable[Sequence[str]]) -> Iterator[SentenceScore]:
         """Score a stream of sentences, in order, reading ahead by one window of words."""
-        single = ([words] for words in check_sentences(sentences))
+        single = ([words] for words in check_sentences(sentences, SPLIT_REMEDY))
         return (score for window in number_documents(single, self.window) for score in self._score(window))
 
     def predict_next(self, words: Sequence[str], top: int = 10, special: bool = False) -> Prediction:
@@ -234,4 +233,4 @@ def _log_frequencies(words: int) -> Tensor:
 
 
 def _checked(words: Sequence[str]) -> list[str]:
-    return next(check_sentences([words]))
+    return next(check_sentences([words], SPLIT_REMEDY))

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,8 +84,8 @@ class ClassScores:
     count: int
     accuracy: float
     macro_f1: float
-    classes: dict[str, Counts]
-    unseen: dict[str, int]
+    classes: dict[Any, Counts]
+    unseen: dict[Any, int]
 
     @property
     def main(self) -> DevScore:
@@ -92,7 +93,7 @@ class ClassScores:
         return DevScore(self.accuracy, "accuracy")
 
 
-def score_classes(gold: Sequence[str], predicted: Sequence[str], known: Sequence[str]) -> ClassScores:
+def score_classes(gold: Sequence[Any], predicted: Sequence[Any], known: Sequence[Any]) -> ClassScores:
     """Compare predicted labels with gold labels; ``known`` are the labels of the training set."""
     there, found = Counter(gold), Counter(predicted)
     correct = Counter(one for one, other in zip(gold, predicted, strict=True) if one == other)

@@ -8,16 +8,18 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import torch
 
+from polyseme.embedding.device import find_device
 from polyseme.embedding.layers import Mix
 from polyseme.errors import ConfigError
-from polyseme.formats import format_errors
+from polyseme.formats import SHIPPED_MODEL, format_errors
 from polyseme.model.config import from_dict
-from polyseme.progress import Stage, remark, stage
+from polyseme.progress import Stage, remark, show_progress, stage
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import TaskNetwork
 from polyseme.tasks.features.reader import FeatureReader
@@ -47,13 +49,14 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
     The constructor only stores its arguments; encoders are opened and settings are checked by `fit`.
 
     Args:
-        encoder: What gives contextual vectors: a path, what `polyseme.load` gave, or several of them side by side; none
-            for a model without any.
+        encoder: What gives contextual vectors: a path, what `polyseme.load` gave, or several of them side by side; by
+            default the English model that ships, and None for a model without any.
         words: Static word vectors beside them, as GloVe's.
         settings: The architecture; None for the defaults.
         fit_settings: The training settings; None for the defaults.
         cache: Where vectors of frozen encoders are kept; None for the user's cache.
         device: Where to compute.
+        verbose: Whether `fit` shows on standard error how far it is, with a line for each epoch.
 
     Attributes:
         settings_: The settings of the fitted model; `fit_settings_` likewise.
@@ -80,17 +83,18 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
 
     def __init__(
         self,
-        encoder: EncoderLike | Sequence[EncoderLike] | None = None,
+        encoder: EncoderLike | Sequence[EncoderLike] | None = SHIPPED_MODEL,
         *,
         words: EncoderLike | None = None,
         settings: S | None = None,
         fit_settings: FitSettings | None = None,
         cache: FeatureCache | None = None,
         device: str | torch.device = "cpu",
+        verbose: int = 0,
     ) -> None:
         self.encoder, self.words = encoder, words
         self.settings, self.fit_settings = settings, fit_settings
-        self.cache, self.device = cache, device
+        self.cache, self.device, self.verbose = cache, device, verbose
 
     @abstractmethod
     def fitting(
@@ -131,8 +135,9 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
                 Without it, all epochs are run and the last is kept.
             checkpoint: A folder in which every epoch is saved, and from which an interrupted fit resumes.
         """
-        for _ in self.fitting(examples, answers, dev, checkpoint):
-            pass
+        with show_progress() if self.verbose else nullcontext():
+            for _ in self.fitting(examples, answers, dev, checkpoint):
+                pass
         return self
 
     @property
@@ -203,7 +208,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
         self, encoders: Sequence[EncoderSource] | None = None, words: Sequence[EncoderSource] | None = None
     ) -> None:
         """Forget what was learned, settle the settings, and open the encoders unless they are given."""
-        settings, device = self._resolved("settings"), self.device
+        settings, device = self._resolved("settings"), find_device(self.device)
         opened = (
             [EncoderSource.open(one, device) for one in _several(self.encoder)] if encoders is None else [*encoders]
         )
@@ -230,7 +235,7 @@ class TaskModel(Estimator, ABC, Generic[S, N]):
             check(lambda: self._make_network(self.reader_))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.fit_settings_.seed)
-            self.network_ = self._make_network(self.reader_).to(self.device).eval()
+            self.network_ = self._make_network(self.reader_).to(find_device(self.device)).eval()
 
     def _run(self, task: Task, data: object, checkpoint: str | Path | None) -> Iterator[FitReport]:
         """Train the network that `_build` made, keeping the best score."""

@@ -18,7 +18,7 @@ from polyseme.embedding.encoder import Encoder
 from polyseme.errors import ConfigError, nearest
 from polyseme.model.config import from_dict
 
-PARAMETERS = ("encoder", "words", "settings", "fit_settings", "cache", "device")
+PARAMETERS = ("encoder", "words", "settings", "fit_settings", "cache", "device", "verbose")
 E = TypeVar("E", bound="Estimator")
 
 
@@ -80,6 +80,22 @@ class Estimator:
     settings_kind: ClassVar[type[Any]]
     default_fit: ClassVar[Any]
 
+    def __new__(cls: type[E], *_: object, **named: object) -> E:
+        """Refuse arguments that do not exist, and say where a setting of that name belongs."""
+        unknown = next((name for name in named if name not in PARAMETERS), None)
+        if unknown is not None:
+            known = f"it takes {', '.join(PARAMETERS[:-1])} and {PARAMETERS[-1]}"
+            raise ConfigError(f"{cls.__name__} has no argument {unknown!r}; {known}.{cls._where(unknown)}")
+        return object.__new__(cls)
+
+    @classmethod
+    def _where(cls, name: str) -> str:
+        """Where a name belongs that is no parameter: among the settings of the network or of the fit."""
+        for parameter, kind in (("settings", cls.settings_kind), ("fit_settings", type(cls.default_fit))):
+            if name in {field.name for field in fields(kind)}:
+                return f" Give it as {parameter}={kind.__name__}({name}=...), or set_params({parameter}__{name}=...)."
+        return nearest(name, PARAMETERS)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name; deep, the fields of the settings too."""
         params = {name: getattr(self, name) for name in PARAMETERS}
@@ -94,7 +110,7 @@ class Estimator:
         for path, value in params.items():
             name, *inner = path.split("__")
             if name not in PARAMETERS or (inner and name not in ("settings", "fit_settings")):
-                known = nearest(path, self.get_params())
+                known = nearest(path, self.get_params()) if inner else self._where(path)
                 raise ConfigError(f"{path!r} is no parameter of {type(self).__name__}; get_params lists them.{known}")
             if not inner:
                 setattr(self, name, value)
@@ -151,7 +167,7 @@ class Estimator:
             theirs = sys.modules.get("sklearn.exceptions")
             bases = (NotFittedError, theirs.NotFittedError) if theirs else (NotFittedError,)
             raise type("NotFittedError", bases, {})(
-                f"this {self.task} has learned nothing yet, so there is no {name}; call fit first, or load a fitted one"
+                f"this {type(self).__name__} is not fitted yet; call fit first, or load a fitted one"
             )
 
 

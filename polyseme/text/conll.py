@@ -30,6 +30,8 @@ _WORD_NUMBER = re.compile(r"\d+")
 _NO_WORD = re.compile(r"\d+[-.]\d+")
 _DOCUMENT = "-DOCSTART-"
 _FEW = 1000  # lines within which the first row must come
+_LOOKED_AT = 200  # lines by which a file of columns is recognised
+_ENOUGH = 8  # words that must be among them
 
 
 @dataclass(frozen=True)
@@ -234,3 +236,13 @@ def _available(spec: LabelSpec, features: Counter[str]) -> str:
         return " The file has no features."
     known: Sequence[str] = [f"{name:.30}" for name, _ in features.most_common(12)]
     return f" It has {', '.join(known)}.{nearest(spec.feature, features)}"
+
+
+def looks_like_columns(path: str | PathLike[str]) -> bool:
+    """Whether the beginning of a file looks like CoNLL: lines of equally many columns, and blank lines in between."""
+    sources = expand(path)
+    with open_text(sources[0]) as lines:
+        some = [line.split() for line in islice(lines, _LOOKED_AT) if not line.startswith(("# ", _DOCUMENT))]
+    widths = {len(columns) for columns in some if columns}
+    filled = sum(map(bool, some))
+    return filled >= _ENOUGH and len(widths) == 1 and min(widths) > 1 and any(not columns for columns in some[:-1])

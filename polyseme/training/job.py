@@ -104,9 +104,7 @@ def lock_outputs(job: TrainJob) -> Iterator[None]:
 def _check_output(job: TrainJob) -> None:
     last = job.run / "last"
     recover_folder(last)
-    if job.resume and not last.is_dir():
-        raise ConfigError(f"there is nothing to resume: {last} does not exist; leave out --resume to start")
-    if not job.resume and not job.overwrite:
+    if not job.overwrite and not (job.resume and last.is_dir()):
         if last.is_dir():
             raise OutputError(
                 f"{job.run} holds an earlier run; continue it with --resume, or discard it with --overwrite"

@@ -14,6 +14,7 @@ import json
 import math
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -42,6 +43,7 @@ __all__ = ["CheckpointSaved", "Evaluation", "Event", "TrainFinished", "TrainJob"
 CURVE_POINTS = 200
 HELD_OUT = "held-out"
 WARM_START_RATE = 0.25  # of the usual learning rate, for a model that is trained already
+LENGTHS = ("training.steps", "training.epochs")  # settings that may change when a run is resumed
 SAVED = ("curve", "losses", "evaluations", "evaluated", "best")  # attributes of a run in its checkpoint
 
 
@@ -61,7 +63,7 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
     try:
         with lock_outputs(job) if processes.is_leader else nullcontext():
             processes.wait()
-            yield from _Run(job, processes, device, stop).events()
+            yield from _Run(_resumable(job), processes, device, stop).events()
     except (RuntimeError, MemoryError) as error:
         if not isinstance(error, (torch.OutOfMemoryError, MemoryError)) and "can't allocate memory" not in str(error):
             raise
@@ -71,6 +73,14 @@ def train(job: TrainJob, stop: Callable[[], bool] = lambda: False) -> Generator[
         ) from error
     finally:
         leave_process_group()
+
+
+def _resumable(job: TrainJob) -> TrainJob:
+    """The same job; one that is to resume where nothing was begun starts from the beginning, with a warning."""
+    if not job.resume or (job.run / "last").is_dir():
+        return job
+    warnings.warn(f"there is no unfinished run of {job.output}; starting from the beginning", stacklevel=3)
+    return replace(job, resume=False)
 
 
 class _Run:
@@ -127,8 +137,8 @@ class _Run:
             requested = json.loads(json.dumps(dataclasses.asdict(settings)))
             if difference := _difference(saved, requested):
                 raise ConfigError(
-                    f"the run was started with other settings: {difference}; "
-                    "give the same settings, or start over with --overwrite"
+                    f"the run was started with other settings: {difference}; give the same settings (only "
+                    "training.steps and training.epochs may change), or start over with --overwrite"
                 )
         return settings
 
@@ -158,10 +168,21 @@ class _Run:
         """Restore the checkpoint, or discard it and save the settings; nothing can be refused from here on."""
         if self.job.resume:
             self._restore(load_checkpoint(self.job.run / "last"))
+            self._check_length()
         elif self.processes.is_leader:
             shutil.rmtree(self.job.run / "last", ignore_errors=True)
+        if self.processes.is_leader:
             with atomic_write(self.job.run / "settings.json") as file:
                 file.write(json.dumps(dataclasses.asdict(requested), indent=1).encode())
+
+    def _check_length(self) -> None:
+        """Refuse to resume a run that is to be shorter than it already is."""
+        done, steps = self.trainer.step, self.trainer.steps
+        if done > steps:
+            raise ConfigError(
+                f"the run has taken {done:,} steps, so it cannot end after {steps:,}; give training.steps={done} to "
+                "end it now, or more to go on"
+            )
 
     def _plan(self) -> TrainPlan:
         model, shards = self.model, self.shards
@@ -323,6 +344,6 @@ def _difference(saved: Mapping[str, Any], requested: Mapping[str, Any], where: s
         if isinstance(one, Mapping) and isinstance(other, Mapping):
             if found := _difference(one, other, f"{where}{key}."):
                 return found
-        elif one != other:
+        elif one != other and f"{where}{key}" not in LENGTHS:
             return f"{where}{key} was {one!r} and is now {other!r}"
     return None

@@ -63,13 +63,16 @@ def test_static_neighbours_stand_beside(call, tmp_path, monkeypatch):
     [
         (("neighbours", "A bank .", "--word", "tree", "--model", TINY), "'tree' is not in the sentence"),
         (("neighbours", "bank to bank", "--word", "bank", "--model", TINY), "occurs 2 times"),
-        (("neighbours", "A zebra .", "--word", "zebra", "--model", TINY), "no use of 'zebra'"),
+        (
+            ("neighbours", "A zebra .", "--word", "zebra", "--model", TINY),
+            "has the word 'zebra'; search a text of your own with --corpus",
+        ),
         ((*QUESTION, "--top", "0"), "--top must be 1 or more"),
         ((*QUESTION, "--layer", "9"), "there is no layer 9"),
         ((*QUESTION, "--index", "nowhere"), "is not an index"),
         ((*QUESTION, "--index", TINY + "/config.json"), "is not an index"),
         (("neighbours", "", "--word", "bank", "--model", TINY), "the sentence is empty"),
-        (("senses", "zebra", "--model", TINY), "no use of 'zebra'"),
+        (("senses", "zebra", "--model", TINY), "has the word 'zebra'; search a text of your own with --corpus"),
         (("senses", "bank", "--model", TINY, "--plot", "x.doc"), "ends in .png"),
         (("drift", "-", "-", "--model", TINY), "only once"),
         (("drift", TINY, TINY, "--model", TINY, "--layer", "all"), "expected one layer, not all"),

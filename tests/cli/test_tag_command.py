@@ -157,10 +157,8 @@ def test_columns_are_not_taken_for_sentences(call):
 def test_what_there_is_to_resume_is_said(call):
     status, _, err = call(*FIT, *BARE, "--resume")
     assert status == 0
-    assert err.startswith("no interrupted run of ner was found; starting over")
-    status, _, err = call(*FIT, *BARE, "--resume")
-    assert status == 2
-    assert "there is nothing to resume" in err
+    assert err.startswith("note: there is no unfinished run of ner; starting from the beginning")
+    assert call(*FIT, *BARE, "--resume")[:2] == (0, "ner is already finished\n")
 
 
 def test_colours_are_for_terminals(monkeypatch):

@@ -46,7 +46,6 @@ def test_text_in_model_out(call, tmp_path, config):
         (["--set", "steps=3"], "no setting 'steps'. Did you mean 'training.steps'?"),
         (["--set", "data.held_out_from=t.txt"], "held_out_from must be a list, not 't.txt'"),
         (["--set", "data.lowercase=yes"], "lowercase must be true or false, not 'yes'"),
-        (["--resume"], "nothing to resume"),
         (["--device", "cuda:77"], "device 'cuda:77' cannot be used here"),
         (["--config", "nowhere.toml"], "nowhere.toml cannot be read: No such file"),
         (["--from", "nowhere"], "nowhere does not exist"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sensible_embedder import MONEY, RIVER, SENTENCES, Sensible
 
-from polyseme.corpus.senses import ClusterSettings, cluster_uses, collocates, draw_senses
+from polyseme.corpus.senses import ClusterSettings, cluster_uses, collocates, draw_senses, silhouette
 from polyseme.corpus.uses import Use, Uses, embed_uses, find_uses
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import save_figure
@@ -15,7 +15,7 @@ def uses():
     return embed_uses(Sensible(), find_uses(SENTENCES, "bank"))
 
 
-def cloud(centres, seed=0, each=60):
+def cloud(centres, seed=0, each=20):
     """Uses whose vectors lie around some centres."""
     random = np.random.default_rng(seed)
     rows = np.concatenate([np.array(centre) + random.standard_normal((each, 8)) * 0.3 for centre in centres])
@@ -36,15 +36,35 @@ def test_two_senses_are_two_clusters(uses):
 
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_the_number_of_clusters_is_found_by_silhouette(number):
-    senses = cluster_uses(cloud(np.eye(8)[:number] * 5), 0)
-    assert [cluster.size for cluster in senses.clusters] == [60] * number
+    senses = cluster_uses(cloud(np.eye(8)[:number] * 5), 0, ClusterSettings(most=5))
+    assert [cluster.size for cluster in senses.clusters] == [20] * number
 
 
 def test_chance_alone_comes_close_where_there_are_no_clusters():
-    lump = cluster_uses(cloud([np.ones(8)], each=200), 0)
-    apart = cluster_uses(cloud(np.eye(8)[:3] * 5), 0)
+    few = ClusterSettings(most=3)
+    lump = cluster_uses(cloud([np.ones(8)], each=100), 0, few)
+    apart = cluster_uses(cloud(np.eye(8)[:3] * 5), 0, few)
     assert lump.silhouette == pytest.approx(lump.by_chance, abs=0.05)
     assert apart.silhouette > apart.by_chance + 0.2
+    assert (apart.p, apart.is_evident) == (0.05, True)
+    assert lump.p > 0.05
+    assert not lump.is_evident
+
+
+def test_few_uses_of_one_cloud_are_seldom_taken_for_senses():
+    few = ClusterSettings(most=3)
+    found = [cluster_uses(cloud([np.ones(8)], seed), 0, few).is_evident for seed in range(4)]
+    assert sum(found) <= 1
+
+
+def test_the_silhouette_is_that_of_scikit_learn():
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(0)
+    for labels in ([0, 0, 1, 1, 2, 0, 1], [0, 0, 0, 0, 0, 0, 3], random.integers(4, size=50).tolist()):
+        points = random.standard_normal((len(labels), 5))
+        distances = metrics.pairwise_distances(points)
+        expected = metrics.silhouette_score(distances, labels, metric="precomputed")
+        assert silhouette(distances, np.array(labels)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_number_of_clusters_can_be_given(uses):

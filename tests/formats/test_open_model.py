@@ -124,7 +124,7 @@ def test_a_path_that_is_not_there_is_told():
         ({"word_budgt": 3}, "Did you mean 'word_budget'"),
         ({"batch_size": 3}, "It is called 'word_budget' here"),
         ({"device": "cuda:99"}, "device 'cuda:99' cannot be used here"),
-        ({"device": "quantum"}, "device 'quantum' cannot be used here"),
+        ({"device": "quantum"}, "there is no device 'quantum'; use cpu, cuda .* or mps"),
     ],
 )
 def test_wrong_settings_are_told(fixtures, settings, message):

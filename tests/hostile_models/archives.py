@@ -1,6 +1,7 @@
 """Hostile archives: bombs, headers without end, names that point outside, links and devices."""
 
 import bz2
+import functools
 import gzip
 import io
 import lzma
@@ -29,8 +30,12 @@ def header(name: str = "x", size: int = 0, kind: bytes = tarfile.REGTYPE, link: 
 
 def packed(*parts: bytes, blank: int = 0, fill: bytes = b" ") -> bytes:
     """A gzip of some bytes and then of very many equal ones: members of a gzip may follow each other."""
-    block = gzip.compress(fill * (32 * MIB), 9)
-    return gzip.compress(b"".join(parts)) + block * (blank // (32 * MIB))
+    return gzip.compress(b"".join(parts)) + _blank(fill) * (blank // (32 * MIB))
+
+
+@functools.cache
+def _blank(fill: bytes) -> bytes:
+    return gzip.compress(fill * (32 * MIB), 9)
 
 
 def tar(content: bytes, name: str = "model.tar") -> Make:

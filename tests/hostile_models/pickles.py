@@ -5,6 +5,7 @@ import os
 import pickle
 import struct
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from many_langs_model import ARCHITECTURE, make_many_langs
 from hostile_models.case import OPENS, OVER_BUDGET, Make, hostile, pipe, register_all, written
 
 NOT_PLAIN = "is not a plain pickle of tensors, so it is not opened"
+TRACE = Path(tempfile.gettempdir()) / "polyseme-attack-ran"  # written by code that must not run
 BIAS = "forward_layer_0.state_linearity.bias"
 
 
@@ -40,7 +42,7 @@ def with_file(name: str, content: bytes | str) -> Make:
 
 class _Code:
     def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, ("echo ran > /tmp/polyseme-attack-ran",)
+        return os.system, (f"touch {TRACE}",)
 
 
 class _Bytes:

@@ -15,17 +15,18 @@ from tiny_models import make_encoder
 import polyseme
 from hostile_models.case import OPENS, Make, register_all, written
 from polyseme.formats.native import write_manifest
-from polyseme.tasks.fitting.loop import FitSettings
 from polyseme.tasks.tagging.tagger import TaggerSettings
 
 
 @functools.cache
 def _fitted() -> Path:
-    """A tagger that has seen two sentences, bundled with its encoder; made once."""
+    """A tagger with random weights, bundled with its encoder; made once."""
     place = Path(tempfile.mkdtemp(prefix="polyseme-attack-"))
     make_encoder().save(place / "elmo")
-    tagger = polyseme.Tagger(place / "elmo", settings=TaggerSettings(cells=4), fit_settings=FitSettings(epochs=1))
-    tagger.fit([["a", "b"], ["b"]], [["X", "Y"], ["Y"]])
+    tagger = polyseme.Tagger(place / "elmo", settings=TaggerSettings(cells=4))
+    tagger._begin()
+    tagger._take_learned({"scheme": "plain", "labels": ["X", "Y"]})
+    tagger._build()
     tagger.save(place / "tagger", bundle=True)
     return place / "tagger"
 

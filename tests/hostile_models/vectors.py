@@ -44,7 +44,7 @@ register_all(
         "fastText's model": (file("v.bin", struct.pack("<ii", 793712314, 12) + bytes(1000)), "is not a model"),
         "text with 1e39": (file("v.txt", b"a 1 2 1e39\nb 1 2 3\n"), "not finite"),
         "text with a number of 5,000 digits": (file("v.txt", b"a 1 2 " + b"9" * 5000 + b"\nb 1 2 3\n"), "not finite"),
-        "text with a line of 70 MB": (file("v.txt", b"a 1 2 3\nb" + b"x" * (70 * 10**6)), "line 2 has over 67,108,864"),
+        "text with a line of 70 MB": (file("v.txt", b"a 1 2 3\nb" + b"x" * (70 * 10**6)), "line 2 has over"),
         "nothing but zeros": (file("v.txt", bytes(5000)), "is not a word vector|line 1"),
         "an empty file": (file("v.vec", b""), "is empty"),
         "a gzip cut off": (file("v.txt.gz", gzip.compress(b"a 1 2 3\n" * 99)[:-9]), "ends too early"),

@@ -41,6 +41,19 @@ def test_a_client_gives_what_the_model_gives_in_order_and_lazily(server):
     client.close()
 
 
+def test_texts_have_the_vectors_and_similarities_of_the_encoder(server):
+    client, encoder = polyseme.Client(server.url), server.service.catalogue.default.encoder
+    texts = ["He sat on the bank. It was wet.", ["river", "bank"], ""]
+    for options in ({}, {"pool": "max", "layers": "top"}, {"normalize": True}):
+        np.testing.assert_allclose(client.encode(texts, **options), encoder.encode(texts, **options), atol=1e-6)
+    assert client.encode("the bank").shape == (12,)
+    np.testing.assert_allclose(client.similarity(texts, "bank"), encoder.similarity(texts, "bank"), atol=1e-6)
+    np.testing.assert_allclose(
+        client.similarity(client.encode(texts), "bank"), encoder.similarity(texts, "bank"), atol=1e-6
+    )
+    client.close()
+
+
 def test_what_takes_an_embedder_takes_a_server(server):
     client = polyseme.Client(server.url, model="vectors", dtype="float16")
     uses = embed_all(client, [["the", "bank"], ["river"]])

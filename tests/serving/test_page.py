@@ -122,6 +122,18 @@ def test_who_comes_sees_one_point_become_several(visit):
     assert set(picked(page)) == {page.get_by_role("heading", level=1).inner_text()}
 
 
+def test_the_page_says_what_one_sees(visit):
+    page = shown(visit())
+    expect(page.locator(".intro")).to_contain_text("One word in several sentences")
+    expect(page.get_by_role("heading", name="Map of the uses: layer 2")).to_be_visible()
+    expect(page.get_by_role("heading", name="Mean cosine similarity, layer by layer")).to_be_visible()
+    legend = page.locator(".legend")
+    for part in ("Each dot is the use of the word in one sentence", "Colours mark the meaning", "A trail leads from"):
+        expect(legend).to_contain_text(part)
+    page.get_by_role("slider", name="Layer").press("Home")
+    expect(page.locator("#map-title")).to_have_text("Map of the uses: spelling")
+
+
 def test_every_example_has_its_word_in_every_sentence(visit):
     page = visit()
     for word in ("put", "Paris", "bank", "play", "stick", "spring"):

@@ -15,6 +15,7 @@ from polyseme.errors import ConfigError
 from polyseme.tasks.features.feature_cache import FeatureCache
 from polyseme.tasks.features.mixing import MixSettings
 from polyseme.tasks.fitting.loop import FitSettings
+from polyseme.tasks.sentences.networks import ClassifierSettings
 
 QUICK = FitSettings(epochs=2, epoch_steps=1, rate=0.02, batch_size=8)
 MODELS = {
@@ -36,7 +37,7 @@ def task(request):
     kind, (examples, answers), settings = MODELS[request.param]
     if settings.get("answer") == "number":
         answers = [1.0 if answer == "yes" else 0.0 for answer in answers]
-    return kind(settings=kind.settings_kind(**settings), fit_settings=QUICK), examples, answers
+    return kind(None, settings=kind.settings_kind(**settings), fit_settings=QUICK), examples, answers
 
 
 def as_text(example):
@@ -51,10 +52,11 @@ def weights(model):
 @pytest.mark.parametrize("kind", [polyseme.Tagger, polyseme.Classifier, polyseme.Pairs])
 def test_the_constructor_stores_its_arguments_untouched(kind):
     given = {"encoder": "nowhere", "words": 3.5, "settings": object(), "fit_settings": object(), "cache": 7}
-    model = kind(**given, device="nonsense")
-    assert vars(model) == {**given, "device": "nonsense"}
-    assert model.get_params(deep=False) == {**given, "device": "nonsense"}
-    assert set(vars(kind()).values()) == {None, "cpu"}
+    given |= {"device": "nonsense", "verbose": 2}
+    model = kind(**given)
+    assert vars(model) == given
+    assert model.get_params(deep=False) == given
+    assert set(vars(kind()).values()) == {"english", None, "cpu", 0}
 
 
 def test_parameters_reach_into_the_settings(task):
@@ -86,6 +88,8 @@ def test_settings_that_are_none_show_the_defaults_and_are_made_when_one_is_set()
     ("params", "message"),
     [
         ({"setings": None}, "'setings' is no parameter of Classifier; .* Did you mean 'settings'?"),
+        ({"cells": 5}, r"'cells' is no parameter of Classifier; .*set_params\(settings__cells=...\)"),
+        ({"epochs": 5}, r"'epochs' is no parameter of Classifier; .*set_params\(fit_settings__epochs=...\)"),
         ({"device__x": 1}, "'device__x' is no parameter of Classifier"),
         ({"settings__dropot": 1}, "settings has no setting 'dropot'. Did you mean 'dropout'?"),
         ({"settings__dropout": 7}, "dropout must be a number of 0 or more and below 1"),
@@ -96,10 +100,79 @@ def test_parameters_that_do_not_exist_are_refused_with_the_nearest(params, messa
         polyseme.Classifier().set_params(**params)
 
 
+def test_arguments_that_do_not_exist_are_refused_with_the_place_where_they_belong():
+    with pytest.raises(ConfigError, match=r"Tagger has no argument 'cells'; .*settings=TaggerSettings\(cells=...\)"):
+        polyseme.Tagger(cells=5)
+    with pytest.raises(ConfigError, match=r"Pairs has no argument 'rate'; .*fit_settings=FitSettings\(rate=...\)"):
+        polyseme.Pairs(rate=0.1)
+    with pytest.raises(ConfigError, match=r"Classifier has no argument 'verbos'.* Did you mean 'verbose'"):
+        polyseme.Classifier(verbos=1)
+
+
+def test_without_an_encoder_it_is_the_model_that_ships():
+    model = polyseme.Classifier(settings=ClassifierSettings(kind="linear"), fit_settings=QUICK)
+    assert model.fit(["good", "bad"], ["+", "-"]).encoder_names == ["english"]
+
+
+@pytest.mark.parametrize(
+    "labels", [[0, 1], np.array([2, 5]), np.array([False, True]), [0.5, 1.0], np.array(["a", "b"])]
+)
+def test_labels_keep_their_type(labels, tmp_path):
+    texts = [" ".join(words) for words in opinions(12)[0]]
+    answers = np.array(labels)[[0, 1] * 6]
+    model = polyseme.Classifier(None, fit_settings=QUICK).set_params(settings__cells=6).fit(texts, answers)
+    model.save(tmp_path / "model")
+    for one in (model, polyseme.Classifier.load(tmp_path / "model")):
+        assert {type(label) for label in one.predict(texts)} == {type(answers.tolist()[0])}
+        assert one.classes_.tolist() == sorted(set(answers.tolist()))
+        assert one.classes_.dtype.kind == np.array(labels).dtype.kind.replace("U", "O")
+        assert one.score(texts, answers) == np.mean(np.array(one.predict(texts)) == answers)
+
+
+def test_pairs_keep_the_type_of_labels_too():
+    pairs, labels = claims(12)
+    model = polyseme.Pairs(None, fit_settings=QUICK).set_params(settings__cells=6)
+    model.fit(pairs, [int(label == "yes") for label in labels])
+    assert model.classes_.tolist() == [0, 1]
+    assert set(model.predict(pairs)) <= {0, 1}
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro", "roc_auc"])
+def test_scorers_of_scikit_learn_take_whole_numbers(scoring):
+    selection = pytest.importorskip("sklearn.model_selection")
+    texts = [" ".join(words) for words in opinions(12)[0]]
+    model = polyseme.Classifier(None, fit_settings=QUICK).set_params(settings__cells=6)
+    scores = selection.cross_val_score(model, texts, [0, 1] * 6, cv=2, scoring=scoring, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.eye(2), r"answers should be one-dimensional, one per example, but have the shape \(2, 2\)"),
+        ([[0], [1]], r"example 0 should have one label, not \[0\]"),
+        ([0, "a"], "should be all strings or all numbers, but there are 'a' and 0"),
+        ([0, float("nan")], "example 1 has no label"),
+    ],
+)
+def test_labels_that_are_no_labels_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message):
+        polyseme.Classifier(None).fit(["a", "b"], labels)
+
+
+def test_a_fit_can_say_how_far_it_is(capfd):
+    quick = dataclasses.replace(QUICK, epochs=1)
+    model = polyseme.Classifier(None, fit_settings=quick, verbose=1).set_params(settings__cells=6)
+    model.fit(["good", "bad"], [1, 0])
+    assert capfd.readouterr().err.startswith("epoch 1 of at most 1: loss ")
+    model.set_params(verbose=0).fit(["good", "bad"], [1, 0])
+    assert capfd.readouterr().err == ""
+
+
 def test_repr_shows_what_is_not_the_default():
     assert repr(polyseme.Tagger()) == "Tagger()"
-    model = polyseme.Classifier("english", fit_settings=FitSettings(epochs=3)).set_params(settings__mix__l2=0.1)
-    shown = "Classifier(encoder='english', settings=ClassifierSettings(mix=MixSettings(l2=0.1)), "
+    model = polyseme.Classifier("bert", fit_settings=FitSettings(epochs=3)).set_params(settings__mix__l2=0.1)
+    shown = "Classifier(encoder='bert', settings=ClassifierSettings(mix=MixSettings(l2=0.1)), "
     assert repr(model) == shown + "fit_settings=FitSettings(epochs=3))"
     assert repr(polyseme.Pairs([make_encoder(), "x"])) == "Pairs(encoder=[<ElmoEncoder elmo>, 'x'])"
 
@@ -109,7 +182,7 @@ def test_a_model_that_was_not_fitted_says_so(task):
     model, examples, answers = task
     calls = (lambda: model.predict(examples), lambda: model.score(examples, answers), lambda: model.save("x"))
     for call in (*calls, model.mixes, lambda: model.predict_proba(examples), lambda: model.classes_):
-        with pytest.raises(ConfigError, match=r"has learned nothing yet.* call fit first, or load a fitted one"):
+        with pytest.raises(ConfigError, match=r"this \w+ is not fitted yet; call fit first, or load a fitted one"):
             call()
         with pytest.raises(exceptions.NotFittedError):
             call()
@@ -205,7 +278,7 @@ def test_scikit_learn_knows_what_kind_of_estimator_it_is(name, kind):
 def test_scorers_read_classes_and_probabilities():
     selection = pytest.importorskip("sklearn.model_selection")
     texts, labels = opinions(24)
-    model = polyseme.Classifier(fit_settings=QUICK).set_params(settings__cells=6)
+    model = polyseme.Classifier(None, fit_settings=QUICK).set_params(settings__cells=6)
     texts, labels = np.array([as_text(words) for words in texts]), np.array(labels)
     scoring = ("accuracy", "f1_macro", "neg_log_loss")
     found = selection.cross_validate(model, texts, labels, cv=2, scoring=scoring, error_score="raise")
@@ -219,7 +292,7 @@ def test_arrays_of_strings_are_taken():
     pairs, labels = claims(12)
     table = np.array([as_text(pair) for pair in pairs])
     assert table.shape == (12, 2)
-    model = polyseme.Pairs(fit_settings=QUICK).set_params(settings__cells=6)
+    model = polyseme.Pairs(None, fit_settings=QUICK).set_params(settings__cells=6)
     assert model.fit(table, np.array(labels)).predict(table) == model.predict(pairs)
 
 
@@ -227,14 +300,14 @@ def test_series_of_strings_are_taken():
     pandas = pytest.importorskip("pandas")
     texts, labels = opinions(12)
     series = pandas.Series([as_text(words) for words in texts], index=range(100, 112))
-    model = polyseme.Classifier(fit_settings=QUICK).fit(series, pandas.Series(labels))
+    model = polyseme.Classifier(None, fit_settings=QUICK).fit(series, pandas.Series(labels))
     assert model.predict(series) == model.predict(texts)
 
 
 def test_no_scikit_learn_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.exceptions", None)
     model = polyseme.Classifier().set_params(settings__cells=6)
-    with pytest.raises(ConfigError, match="has learned nothing yet"):
+    with pytest.raises(ConfigError, match="this Classifier is not fitted yet"):
         model.predict(["a text"])
 
 

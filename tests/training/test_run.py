@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -119,14 +120,15 @@ def test_forty_steps_are_twenty_a_kill_and_twenty(tmp_path):
     ("change", "message"),
     [
         ({}, "holds an earlier run; continue it with --resume"),
-        ({"resume": True, "changes": {"training": {"steps": 13}}}, "training.steps was 12 and is now 13"),
+        ({"resume": True, "changes": {"training": {"rows": 2}}}, "training.rows was .* and is now 2"),
+        ({"resume": True, "changes": {"training": {"steps": 1}}}, "has taken 2 steps, so it cannot end after 1"),
         ({"resume": True, "overwrite": True}, "give only one of them"),
     ],
 )
 def test_what_would_lose_a_run_is_refused(tmp_path, change, message):
     events = train(make_job(tmp_path))
     for event in events:
-        if isinstance(event, StepReport):
+        if isinstance(event, StepReport) and event.step == 2:
             break
     events.close()
     changes = merge_tables(TABLES, change.pop("changes", {}))
@@ -146,12 +148,31 @@ def test_a_changed_text_is_not_gone_on_with(tmp_path):
     list(train(make_job(tmp_path, overwrite=True)))
 
 
-def test_nothing_to_resume_and_a_name_that_is_taken(tmp_path):
-    with pytest.raises(ConfigError, match="nothing to resume"):
-        list(train(make_job(tmp_path, resume=True)))
+def test_a_run_is_made_shorter_or_longer_when_it_is_resumed(tmp_path):
+    events = train(make_job(tmp_path))
+    for event in events:
+        if isinstance(event, StepReport) and event.step == 2:
+            break
+    events.close()
+    for steps, taken in ((4, [3, 4]), (6, [5, 6])):
+        changes = merge_tables(TABLES, {"training": {"steps": steps}})
+        resumed = list(train(make_job(tmp_path, changes=changes, resume=True)))
+        assert [event.step for event in resumed if isinstance(event, StepReport)] == taken
+        assert isinstance(resumed[-1], TrainFinished)
+        assert json.loads((tmp_path / "model.run" / "settings.json").read_text())["training"]["steps"] == steps
+
+
+def test_where_nothing_is_to_resume_a_run_begins_and_a_name_that_is_taken_is_refused(tmp_path):
+    resumed = train(make_job(tmp_path, resume=True))
+    with pytest.warns(UserWarning, match=r"there is no unfinished run of .*model; starting from the beginning"):
+        next(resumed)
+    assert next(event for event in resumed if isinstance(event, TrainPlan)).first_step == 0
+    resumed.close()
+    shutil.rmtree(tmp_path / "model.run")
     (tmp_path / "model").mkdir()
-    with pytest.raises(OutputError, match="exists already"):
-        list(train(make_job(tmp_path)))
+    for resume in (False, True):
+        with pytest.raises(OutputError, match="exists already"):
+            list(train(make_job(tmp_path, resume=resume)))
 
 
 def test_a_run_that_goes_wrong_names_its_last_good_checkpoint(tmp_path):

@@ -27,6 +27,7 @@ from polyseme.embedding.interfaces import Embedder
 from polyseme.embedding.layers import LayerChoice
 from polyseme.errors import ConfigError, InputError
 from polyseme.plots import COLOURS, FAINT, LEGEND, new_figure, tidy
+from polyseme.progress import track
 from polyseme.text.conll import LabelledSentence
 
 if TYPE_CHECKING:
@@ -128,7 +129,9 @@ def probe(
     seen = {name: number for number, name in enumerate(names)}
     rows = [
         _probe_layer(layer_name(choice), features, truth, control, settings)
-        for choice, *features in zip(choices, *(part.layers for part in embedded), strict=True)
+        for choice, *features in track(
+            zip(choices, *(part.layers for part in embedded), strict=True), "fitting probes", len(choices), "layers"
+        )
     ]
     if len(choices) > 1:
         joined = [JoinedLayers(part.layers) for part in embedded]

@@ -13,7 +13,8 @@ import torch
 from polyseme.backends.transformer.encoder import TransformerEncoder
 from polyseme.backends.transformer.pieces import Pooling
 from polyseme.embedding.interfaces import EmbedSettings
-from polyseme.errors import FormatError, MissingExtraError, require
+from polyseme.errors import FormatError, MissingExtraError, nearest, require
+from polyseme.formats import SHIPPED_MODEL
 from polyseme.formats.budget import Budget, read_model_json
 from polyseme.formats.stored import build_on_meta
 from polyseme.formats.tensor_file import check_finite
@@ -86,7 +87,7 @@ def _explained(source: str) -> Iterator[None]:
         yield
     except Exception as error:
         why = " ".join(str(error).split())
-        raise FormatError(f"transformers cannot open {source}: {why:.300}") from error
+        raise FormatError(f"transformers cannot open {source}: {why:.300}") from None
 
 
 def _open(source: str, offline: bool) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
@@ -109,22 +110,25 @@ def _open(source: str, offline: bool) -> tuple[PreTrainedModel, PreTrainedTokeni
 
 def _is_fetched(name: str) -> bool:
     """Whether a model of the hub is on this machine already; if not, it must be there to be fetched."""
+    meant = nearest(name, [SHIPPED_MODEL])
     try:
         hub = require("huggingface_hub", "transformers")
-    except MissingExtraError as error:
-        remedy = "if it is a model on Hugging Face's hub: pip install 'polyseme[transformers]'"
-        raise MissingExtraError(f"{name} does not exist here; give the path of a model, or {remedy}") from error
+    except MissingExtraError:
+        remedy = f"if it is a model on Hugging Face's hub: pip install 'polyseme[transformers]'.{meant}"
+        raise MissingExtraError(f"{name} does not exist here; give the path of a model, or {remedy}") from None
     if isinstance(hub.try_to_load_from_cache(name, "config.json"), str):
         return True
     try:  # once, so that a wrong name is reported at once; the hub's own client tries for half a minute
         answer = hub.get_session().head(f"{hub.constants.ENDPOINT}/{name}/resolve/main/config.json", timeout=_TIMEOUT)
-    except Exception as error:  # which network library the hub uses is its own affair
+    except Exception:  # which network library the hub uses is its own affair
         raise FormatError(
             f"{name} does not exist here, and Hugging Face's hub, where a model may have that name, cannot be reached; "
-            "give the path of a model"
-        ) from error
+            f"give the path of a model.{meant}"
+        ) from None
     if answer.status_code >= 400:
-        raise FormatError(f"{name} does not exist here, nor as an open model on Hugging Face's hub; give another path")
+        raise FormatError(
+            f"{name} does not exist here, nor as an open model on Hugging Face's hub; give another path.{meant}"
+        )
     return False
 
 

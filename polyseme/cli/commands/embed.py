@@ -17,7 +17,7 @@ from polyseme.cli.options import (
     VocabularyOption,
 )
 from polyseme.cli.output import file_size
-from polyseme.cli.progress import announce, keep_finished, shown, working
+from polyseme.cli.progress import announce, keep_finished, note, nothing_to_resume, shown, warn_of_raw_text, working
 from polyseme.cli.summary import EmbedStatistics, FileContents
 from polyseme.errors import ConfigError, OutputError, PolysemeError
 from polyseme.files import check_absent, check_restart, locked_output
@@ -93,13 +93,20 @@ def embed(
         into_units, embed_units = (
             (by_document, encoder.embed_documents) if documents else (by_sentence, _alone(encoder))
         )
-        units = (unit for source in sources for unit in into_units(read_sentences(source, raw)))
+        units = (
+            unit
+            for number, source in enumerate(sources)  # a document ends with its file; the first one may look raw
+            for unit in into_units(warn_of_raw_text(read_sentences(source, raw), raw or number > 0))
+        )
         statistics = EmbedStatistics(encoder, parts.done)
         with keep_finished(parts), shown(), reading(plain_sizes(sources)):
             statistics.watch(embed_into(parts, units, embed_units, spec))
         contents = _finish(parts, output)
     announce(f"{output} written ({file_size(output.stat().st_size)}): {contents}")
-    statistics.report()
+    if contents.sentences:
+        statistics.report()
+    else:
+        note(f"note: there was no line in {' '.join(inputs)}, so there is no vector in {output}")
 
 
 def _check_output(output: Path, resume: bool, overwrite: bool) -> None:
@@ -131,6 +138,8 @@ def _begin(output: Path, settings: dict[str, str | bool], resume: bool, overwrit
     from polyseme.embedding.parts import Parts, parts_folder
 
     folder = parts_folder(output)
+    if resume and not folder.exists():
+        note(f"note: {nothing_to_resume(output)}")
     if resume:
         return Parts.resume(folder, settings)
     if overwrite and folder.is_dir():

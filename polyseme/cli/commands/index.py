@@ -17,7 +17,7 @@ from polyseme.cli.options import (
     ShippedOption,
 )
 from polyseme.cli.output import file_size, open_embedder
-from polyseme.cli.progress import announce, keep_finished, shown
+from polyseme.cli.progress import announce, keep_finished, note, nothing_to_resume, shown
 from polyseme.cli.summary import EmbedStatistics, FileContents
 from polyseme.files import check_restart, locked_output
 
@@ -40,9 +40,15 @@ def index(
     """
     from polyseme.corpus.index_job import IndexJob
     from polyseme.embedding.layers import parse_choice
+    from polyseme.embedding.parts import parts_folder
     from polyseme.progress import track
 
     check_restart(resume, overwrite)
+    if resume and not parts_folder(output).exists():
+        if output.exists():
+            announce(f"{output} is already finished")
+            return
+        note(f"note: {nothing_to_resume(output)}")
     choice, text = parse_choice(layer), TextFiles(inputs, raw, limit)
     with locked_output(output):
         job = IndexJob(open_embedder(model, device), output, choice, _absolute(model), resume, overwrite)

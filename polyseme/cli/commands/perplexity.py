@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, DeviceOption, RawOption, ResultOptions, expand_options
 from polyseme.cli.output import decimals, percent, plural, show_table
-from polyseme.cli.progress import working
+from polyseme.cli.progress import shown, warn_of_raw_text, working
 
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel, Perplexity
@@ -40,7 +40,7 @@ def perplexity(
     sources = expand(inputs)
     with working(f"opening {model}"):
         opened = LanguageModel.load(model, device=device)
-    with working("reading"):
+    with shown():
         results = _measure(opened, sources, raw, [*STATES] if carried is None else [carried])
     about = {"model": opened.name, "softmax": "full", "known_words": opened.softmax.config.num_words}
     output.present({**about, "results": results}, lambda: _show(opened, results))
@@ -49,14 +49,22 @@ def perplexity(
 def _measure(model: LanguageModel, sources: list[Source], raw: bool, states: list[bool]) -> list[Perplexity]:
     """Measure all states in one pass over the text, so that it may be standard input."""
     from polyseme.lm import read_documents
-    from polyseme.lm.documents import number_documents
+    from polyseme.lm.documents import Document, number_documents
     from polyseme.lm.perplexity import PerplexityMeter
+    from polyseme.progress import reading, stage
+    from polyseme.text.corpus import plain_sizes
 
+    documents = (
+        document if isinstance(document, Document) else warn_of_raw_text(document, raw or number > 0)
+        for number, document in enumerate(read_documents(sources, raw))
+    )  # the first tells whether the text looks raw
     measures = [PerplexityMeter(model, carried) for carried in states]
-    for window in number_documents(read_documents(sources, raw), model.window):
-        reader = model.scorer(window.words)
-        for measure in measures:
-            measure.add(window, reader)
+    with reading(plain_sizes(sources)), stage("scoring", unit="words") as now:
+        for window in number_documents(documents, model.window):
+            reader = model.scorer(window.words)
+            for measure in measures:
+                measure.add(window, reader)
+            now.advance(sum(len(sentence) for document in window.documents for sentence in document))
     return [measure.result() for measure in measures]
 
 

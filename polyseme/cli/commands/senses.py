@@ -10,7 +10,8 @@ from typer import Argument, Option
 
 from polyseme.cli.corpus_source import CorpusOptions, CorpusSource, format_use
 from polyseme.cli.options import PlotOptions, SeedOption, expand_options
-from polyseme.cli.output import decimals, plural, show_table
+from polyseme.cli.output import decimals, percent, plural, show_table
+from polyseme.cli.progress import working
 
 if TYPE_CHECKING:
     from polyseme.corpus.senses import ClusterSettings, Senses
@@ -34,21 +35,22 @@ def senses(
     """Cluster the uses of a word into senses.
 
     Shows typical sentences of each cluster. The silhouette says how well the clusters are separated; beside it stands
-    the silhouette of random points without clusters.
+    the silhouette that random points without clusters
+    reach, and p is how often they do. Only if all of 19 such samples are worse (p 0.05) is there evidence of senses.
     """
     from polyseme.corpus.senses import ClusterSettings, draw_senses
     from polyseme.embedding.layers import parse_choice
-    from polyseme.errors import ConfigError, require
+    from polyseme.errors import ConfigError
 
     settings, choice = ClusterSettings(clusters, most, examples, seed), parse_choice(layer)
     output.check()
     if output.plot and choice == "all":
         raise ConfigError("--plot draws one layer; give its number with --layer")
-    require("sklearn.metrics", "analysis")  # before the text is read
     source = CorpusSource(corpus)
     uses = source.find(word, limit)
     layers = uses.numbers if choice == "all" else [choice]
-    results = [_cluster(uses, one, settings, choice == "all") for one in layers]
+    with working("clustering"):
+        results = [_cluster(uses, one, settings, choice == "all") for one in layers]
     name = source.encoder.name
     output.draw(lambda: draw_senses(results[0], word, name))
     table = {"word": word, "model": name, "uses": [format_use(use) for use in uses], "layers": results}
@@ -70,8 +72,9 @@ def _cluster(uses: Uses, layer: LayerChoice, settings: ClusterSettings, among_ot
 
 def _show(title: str, results: list[Senses]) -> None:
     for place, result in enumerate(results):
+        chance = f"by chance {decimals(result.by_chance)}, p {decimals(result.p, 2)}"
         separation = (
-            f"silhouette {decimals(result.silhouette)}, by chance {decimals(result.by_chance)}"
+            f"silhouette {decimals(result.silhouette)}, {chance}"
             if result.silhouette is not None
             else "all the same: this layer ignores context, or there are too few uses"
         )
@@ -80,3 +83,8 @@ def _show(title: str, results: list[Senses]) -> None:
             context = f"; words around them: {', '.join(cluster.company)}" if cluster.company else ""
             heading = f"\n{number}. {plural(cluster.size, 'use')}{context}"
             show_table(heading, ("typical",), [(format_use(use),) for use in cluster.typical])
+        if result.silhouette is not None and not result.is_evident:
+            typer.echo(
+                "\nno evidence of two senses or more: clusters of random points, which have no senses, "
+                f"are as well separated in {percent(result.p)} % of the cases"
+            )

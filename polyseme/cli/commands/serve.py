@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -55,11 +57,11 @@ def serve(
     log_to_stderr(log)
     server = Server(create_app(catalogue, settings), host, port)
     server.serve_until_stopped(typer.echo, working("embedding the example sentences"))
+    sys.stdout.flush()
+    os._exit(0)  # to tear torch down would take longer than all of the shutdown
 
 
 def _key(path: Path | None) -> str | None:
-    import os
-
     if path is None:
         return os.environ.get("POLYSEME_KEY") or None
     try:

@@ -20,6 +20,7 @@ from polyseme.cli.options import (
     ResultOptions,
     expand_options,
 )
+from polyseme.cli.progress import warn_of_raw_text
 from polyseme.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def predict_tags(
     form = check_format(form, TAG_FORMATS)
     sources = expand(inputs)
     tagger = encoders.open(Tagger, folder)
-    sentences = (sentence for source in sources for sentence in read_sentences(source, raw))
+    sentences = warn_of_raw_text((words for source in sources for words in read_sentences(source, raw)), raw)
     first, second = tee(sentences if raw else _refuse_columns(sentences, tagger.labels_.names))
     for sentence, labels in zip(first, tagger.tag(second), strict=True):
         typer.echo(format_tags(sentence, labels, tagger.labels_.has_entities, form))

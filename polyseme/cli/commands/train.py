@@ -10,6 +10,7 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import TEXT_FILES, DeviceOption, OverwriteOption, ResumeOption, TokenizedOption
+from polyseme.cli.progress import is_quiet
 
 if TYPE_CHECKING:
     from polyseme.training.run import Event, TrainJob
@@ -108,9 +109,9 @@ class _Screen:
         from polyseme.training.loop.distributed import is_leader
 
         console = Console(stderr=True, highlight=False)
-        live = console.is_terminal and is_leader()
-        self._silent = not is_leader()
-        self._formatter = EventFormatter(every=0.5 if live else 30.0)
+        live = console.is_terminal and is_leader() and not is_quiet()
+        self._silent = is_quiet() or not is_leader()
+        self._formatter = EventFormatter(every=0.5 if live else 10.0)
         self._live = live
         self._bar = Progress(
             BarColumn(bar_width=12),

@@ -33,7 +33,7 @@ class HeaderTimeoutProtocol(H11Protocol):
             self._wait_for_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the header timeout of a closed connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 

@@ -1,6 +1,6 @@
 /** Line chart of the mean cosine similarity within a sense and between senses, layer by layer. */
 
-import { byId, replace, svg } from "./dom.js";
+import { byId, h, replace, svg } from "./dom.js";
 import { averages, layerName } from "./layers.js";
 import { comparisonOf, mainLayer, mainModel, page } from "./store.js";
 
@@ -15,7 +15,8 @@ export function drawChart() {
   const senses = comparison.shown.map((number) => page.state.sentences[number].sense);
   const steps = layers.map(({ layer, cosines }) => ({ layer, ...averages(cosines, senses) }));
   const drawable = steps.length > 1 && steps[0].within && steps[0].across;
-  replace(byId("chart"), drawable ? lineChart(steps) : null);
+  const title = h("h3", {}, "Mean cosine similarity, layer by layer");
+  replace(byId("chart"), ...(drawable ? [title, lineChart(steps)] : []));
 }
 
 function lineChart(steps) {

@@ -83,6 +83,7 @@ function drawMaps() {
   if (!page.models.length) return;
   const main = mainModel();
   const comparison = comparisonOf(main);
+  byId("map-title").textContent = `Map of the uses: ${layerName(main, mainLayer())}`;
   if (comparison) large.draw(comparison, stops(main).indexOf(mainLayer()), describe(main, comparison, mainLayer()));
   byId("others").hidden = page.models.length < 2 || !picked().length;
   if (!byId("others").hidden) page.models.forEach(drawSmall);

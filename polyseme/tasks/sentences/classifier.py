@@ -35,7 +35,7 @@ class Classifier(ExampleModel[ClassifierSettings, LabelTarget, ClassScores]):
     @property
     def classes_(self) -> np.ndarray:
         """The labels in the order of `predict_proba`."""
-        return np.array(self.target_.names, dtype=object)
+        return self.target_.classes
 
     def predict_proba(self, examples: Iterable[str | Sequence[str]]) -> np.ndarray:
         """The probability of each label, (sentences, labels)."""

@@ -52,6 +52,12 @@ class Examples:
         """A labelled set, after checking that there is an answer for each example."""
         if isinstance(answers, str):
             raise InputError(f"the {which} set's answers should be a list, one for each example, not a bare string")
+        if getattr(answers, "ndim", 1) != 1:
+            shape = getattr(answers, "shape", "")
+            raise InputError(
+                f"the {which} set's answers should be one-dimensional, one per example, but have the shape {shape};"
+                " give one column"
+            )
         things, given = list(examples), list(answers)
         if len(things) != len(given):
             raise InputError(f"the {which} set has {len(things):,} examples, but {len(given):,} answers")

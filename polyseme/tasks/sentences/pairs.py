@@ -35,7 +35,7 @@ class Pairs(ExampleModel[PairsSettings, Target, ClassScores | NumberScores]):
     @property
     def classes_(self) -> np.ndarray:
         """The labels in the order of `predict_proba`."""
-        return np.array(self._labels().names, dtype=object)
+        return self._labels().classes
 
     def predict_proba(self, examples: Iterable[Any]) -> np.ndarray:
         """The probability of each label, (pairs, labels)."""

@@ -23,6 +23,7 @@ from polyseme.errors import FormatError, InputError
 from polyseme.tasks.metrics import ClassScores, NumberScores, score_classes, score_numbers
 
 MAX_LABELS = 1000  # more labels than any set has are another column
+Label = str | int | float | bool
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,23 @@ class LabelTarget:
         shares: Relative frequency of each in training; an empty sentence gets these as probabilities.
     """
 
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     shares: tuple[float, ...]
 
     @classmethod
-    def read(cls, answers: Iterable[Any], which: str) -> list[str]:
-        """The labels of a set as strings; none may be missing."""
-        labels = list(answers)
-        missing = next((n for n, label in enumerate(labels) if label is None or label != label), None)
-        if missing is not None:
-            raise InputError(f"the {which} set's example {missing} has no label")
-        return [str(label) for label in labels]
+    def read(cls, answers: Iterable[Any], which: str) -> list[Label]:
+        """The labels of a set, strings or numbers as they were given; none may be missing."""
+        labels = [_read_label(label, f"the {which} set's example {number}") for number, label in enumerate(answers)]
+        kinds = {type(label) for label in labels}
+        if kinds == {int, float}:
+            return [float(label) for label in labels]
+        if len(kinds) > 1:
+            shown = " and ".join(sorted(repr(next(label for label in labels if type(label) is kind)) for kind in kinds))
+            raise InputError(f"the {which} set's labels should be all strings or all numbers, but there are {shown}")
+        return labels
 
     @classmethod
-    def learn(cls, labels: Sequence[str]) -> LabelTarget:
+    def learn(cls, labels: Sequence[Label]) -> LabelTarget:
         """Learn the labels of a training set and their frequencies."""
         kinds = Counter(labels)
         if not kinds:
@@ -55,7 +59,7 @@ class LabelTarget:
         if len(kinds) == 1:
             raise InputError(f"all labels in training are {next(iter(kinds))!r}; give at least two different labels")
         if len(kinds) > MAX_LABELS:
-            shown = ", ".join(f"{label:.20}" for label, _ in kinds.most_common(4))
+            shown = ", ".join(f"{label!s:.20}" for label, _ in kinds.most_common(4))
             raise InputError(
                 f"training has {len(kinds):,} different labels ({shown}, ...), more than the limit of "
                 f"{MAX_LABELS:,}; is this the column of the labels?"
@@ -69,7 +73,12 @@ class LabelTarget:
         names, shares = (learned.get(key) if isinstance(learned, dict) else None for key in ("names", "shares"))
         if not isinstance(names, list) or not isinstance(shares, list) or len(names) != len(shares):
             raise FormatError(f"config.json should list the labels and their frequencies, not {learned!r:.60}")
-        return cls(tuple(map(str, names)), tuple(map(float, shares)))
+        return cls(tuple(_read_label(name, "a label of config.json") for name in names), tuple(map(float, shares)))
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels as scikit-learn's ``classes_``: numbers as numbers, strings as objects."""
+        return np.array(self.names, dtype=object if isinstance(self.names[0], str) else None)
 
     @property
     def size(self) -> int:
@@ -81,7 +90,7 @@ class LabelTarget:
         """Outputs for an empty sentence: log frequencies of the labels."""
         return np.log(np.array(self.shares, dtype=np.float32))
 
-    def encode(self, answers: Sequence[str]) -> Tensor:
+    def encode(self, answers: Sequence[Label]) -> Tensor:
         """The numbers of labels, all of which occurred in training."""
         numbers = {name: number for number, name in enumerate(self.names)}
         return torch.tensor([numbers[answer] for answer in answers])
@@ -95,19 +104,20 @@ class LabelTarget:
         powers = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
         return powers / powers.sum(axis=-1, keepdims=True)
 
-    def decode(self, outputs: np.ndarray) -> list[str]:
+    def decode(self, outputs: np.ndarray) -> list[Label]:
         """The most probable label of each example."""
         return [self.names[number] for number in outputs.argmax(axis=-1)]
 
-    def check(self, answers: Sequence[str], which: str) -> None:
+    def check(self, answers: Sequence[Label], which: str) -> None:
         """Refuse a set that has none of the known labels."""
         if answers and not set(answers) & set(self.names):
+            known = ", ".join(map(repr, self.names[:5]))
             raise InputError(
-                f"the {which} set has none of the labels that were learned ({', '.join(self.names[:5])}, ...), "
+                f"the {which} set has none of the labels that were learned ({known}, ...), "
                 f"but {answers[0]!r:.40} and such; is it another column?"
             )
 
-    def compare(self, gold: Sequence[str], predicted: Sequence[str]) -> ClassScores:
+    def compare(self, gold: Sequence[Label], predicted: Sequence[Label]) -> ClassScores:
         """Accuracy and F1; labels that did not occur in training count as wrong."""
         return score_classes(gold, predicted, self.names)
 
@@ -184,6 +194,18 @@ class NumberTarget:
     def compare(self, gold: Sequence[float], predicted: Sequence[float]) -> NumberScores:
         """Pearson and Spearman correlation, and squared error."""
         return score_numbers(gold, predicted)
+
+
+def _read_label(label: Any, where: str) -> Label:  # noqa: ANN401 - whatever was given
+    """One label as a Python string or number; NumPy's become Python's, other objects their text."""
+    if isinstance(label, list | tuple | set | dict | np.ndarray):
+        raise InputError(
+            f"{where} should have one label, not {label!r:.40}; labels are strings or numbers, in one list"
+        )
+    if label is None or label != label:
+        raise InputError(f"{where} has no label")
+    plain = label.item() if isinstance(label, np.generic) else label
+    return plain if type(plain) in (str, int, float, bool) else str(plain)
 
 
 Target = LabelTarget | NumberTarget

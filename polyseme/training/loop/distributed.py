@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from polyseme.embedding.device import find_device
 from polyseme.errors import ConfigError, TrainingError
 
 
@@ -87,9 +88,9 @@ def join_process_group(name: str) -> tuple[ProcessGroup, torch.device]:
     """Join the process group that torchrun started, if it did, and choose the device of this process."""
     count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
-        return ProcessGroup(), _open_device(name)
+        return ProcessGroup(), find_device(name)
     on_gpus = name.startswith("cuda")
-    device = _open_device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
+    device = find_device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if on_gpus else name)
     if on_gpus:
         torch.cuda.set_device(device)
     if not dist.is_initialized():
@@ -102,13 +103,3 @@ def leave_process_group() -> None:
     """Leave the process group, where there is one."""
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()
-
-
-def _open_device(name: str) -> torch.device:
-    """Open the device of this name, and check that it can compute."""
-    try:
-        found = torch.device(name)
-        torch.empty(1, device=found).item()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ConfigError(f"device {name!r} cannot be used here: {str(error).splitlines()[0]}") from error
-    return found

@@ -4,8 +4,6 @@ import json
 import socket
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from server_fixture import make_catalogue, raw_request, running, until
 
 from polyseme.serving.http.openapi import EXAMPLES
@@ -130,35 +128,6 @@ def test_a_body_that_never_comes_is_given_up(expected):
             connection.sendall(raw_request(b"{", length=100))
             assert b" 408 " in connection.recv(1000)
         assert server.post("/v1/words", FINE) == expected
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.just("bank"),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=9), inner, max_size=4),
-    max_leaves=12,
-)
-FIELDS = sorted({name for kind, _ in EXAMPLES.values() for name in kind.model_fields})
-
-
-@st.composite
-def requests(draw):
-    """A good request of a route, with some of its fields replaced by anything."""
-    path = draw(st.sampled_from(sorted(EXAMPLES)))
-    asked = dict(EXAMPLES[path][1])
-    for name in draw(st.lists(st.sampled_from([*FIELDS, "surprise"]), max_size=3)):
-        asked[name] = draw(VALUES)
-    return path, asked
-
-
-@given(requests())
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_request_is_a_fault_of_the_server(server, request_):
-    path, asked = request_
-    body = json.dumps(asked).encode("utf-8", "surrogatepass")
-    status, answer = server.post(path, body)
-    assert status in (200, 404, 413, 422)
-    if status != 200:
-        assert answer["error"]["message"]
 
 
 def test_after_all_of_these_a_good_request_is_answered_right(server, expected):

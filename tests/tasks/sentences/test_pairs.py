@@ -204,7 +204,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(fitted):
         make().fit(*TRAIN, dev=([([], ["a"])], ["yes"]))
     with pytest.raises(ConfigError, match="answer must be one of label, number"):
         PairsSettings(answer="numbers")
-    with pytest.raises(ConfigError, match="has learned nothing yet"):
+    with pytest.raises(ConfigError, match="is not fitted yet"):
         make().predict(TEST[0])
     with pytest.raises(InputError, match="the training set is empty"):
         NumberTarget.learn([])

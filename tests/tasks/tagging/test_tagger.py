@@ -74,10 +74,10 @@ def test_it_learns_without_contextual_vectors_and_with_several():
 
 
 def test_word_vectors_stand_beside():
-    tagger = polyseme.Tagger(words=make_static(), settings=SMALL, fit_settings=BRIEF).fit(*TRAIN, dev=DEV)
+    tagger = polyseme.Tagger(None, words=make_static(), settings=SMALL, fit_settings=BRIEF).fit(*TRAIN, dev=DEV)
     assert tagger.network_.lstms[0].input_size == 5 + 12
     with pytest.raises(ConfigError, match="word vectors have one layer; elmo has 3: give it as encoder"):
-        polyseme.Tagger(words=make_encoder(), settings=SMALL).fit(*TRAIN)
+        polyseme.Tagger(None, words=make_encoder(), settings=SMALL).fit(*TRAIN)
 
 
 def test_no_sequence_is_predicted_that_the_scheme_forbids():
@@ -343,7 +343,7 @@ def test_labels_of_another_column_are_noticed(fitted):
 
 
 def test_what_cannot_be_is_refused_in_a_sentence():
-    with pytest.raises(ConfigError, match="has learned nothing yet"):
+    with pytest.raises(ConfigError, match="is not fitted yet"):
         make().predict([["a"]])
     with pytest.raises(InputError, match="the dev set is empty"):
         make().fit(*TRAIN, dev=([[]], [[]]))
