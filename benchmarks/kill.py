@@ -36,7 +36,8 @@ import polyseme.cli as cli
 from polyseme.formats.native import read_manifest, verify
 
 FILE_EVENTS = ("open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.chmod", "os.truncate", "shutil.rmtree")
-NOTHING = re.compile("nothing to resume|exists already")  # the kill came before there was anything, or after the end
+# The kill came before there was anything to resume, or after the end; or what is there was copied with the text.
+NOTHING = re.compile("nothing to resume|exists already|text has changed")
 LEFTOVERS = (".*", "*.parts", "*.fitting")
 REPLACING = 0.3  # share of the runs that replace an output
 LIMIT = 600  # seconds that a run may take

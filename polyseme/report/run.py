@@ -23,7 +23,7 @@ from polyseme.report.page.content import capitalize_first
 from polyseme.report.page.html import ClaimSection, Page, write_page
 from polyseme.report.tour import write_opening, write_tour
 
-VERSION = 2  # of what measurements store; results of another version are measured again
+VERSION = 3  # of what measurements store; results of another version are measured again
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class ReportSettings:
         tasks: A file of stored task results (`polyseme.report.measure.task_results` describes it).
         only: Numbers of claims, or ``tour``; empty for all claims.
         full: Use all of every data set instead of samples.
+        sizes: Other sample sizes than those of the quick or the full report.
     """
 
     output: Path
@@ -43,6 +44,7 @@ class ReportSettings:
     tasks: Path | None = None
     only: tuple[str, ...] = ()
     full: bool = False
+    sizes: SampleSizes | None = None
 
     def check(self) -> None:
         """Validate the settings before anybody waits for a model to load."""
@@ -58,7 +60,7 @@ class ReportSettings:
         if self.data is None:
             return EvaluationData(None)
         data = EvaluationData(Path(self.data))
-        if not any(name in data for name in DATA_SETS):
+        if not any(map(data.in_folder, DATA_SETS)):
             raise ConfigError(
                 f"{Path(self.data)} contains none of the labelled data sets; expected folders named "
                 f"{', '.join(DATA_SETS)}"
@@ -87,9 +89,9 @@ class Report:
         settings.check()
         self._models, self._settings = models, settings
         self._claims = choose_claims(settings.only)
-        self._measurements = choose_measurements(self._claims)
-        self._sizes = full_sizes() if settings.full else SampleSizes()
+        self._sizes = settings.sizes or (full_sizes() if settings.full else SampleSizes())
         self._data = settings.open_data()
+        self._measurements = choose_measurements(self._claims, self._data)
         self._tasks = read_results(settings.tasks) if settings.tasks else None
         make_folder(settings.output)
         self._store = ResultStore(self.parts)
@@ -123,11 +125,12 @@ class Report:
 
     @property
     def upcoming(self) -> str:
-        """The measurement that comes next, for a progress display."""
-        model, place = divmod(len(self._steps), len(self._measurements))
-        if model == len(self._models):
+        """The measurement that comes next and its number, for a progress display."""
+        done, each = len(self._steps), len(self._measurements)
+        if done == len(self._models) * each:
             return "writing the page"
-        return f"{self._models[model].typed}, {self._measurements[place].name}"
+        model, name = self._models[done // each].typed, self._measurements[done % each].name
+        return f"[{done + 1}/{len(self._models) * each}] {model}: measuring {name}"
 
     @property
     def page(self) -> Path:
@@ -193,9 +196,7 @@ class Report:
 
     def _task_results(self, model: ModelUnderTest) -> Results:
         if self._tasks is None:
-            raise ConfigError(
-                "This needs scores of fitted tasks, and no file of task results was given (--tasks FILE)."
-            )
+            raise ConfigError("Scores of tasks that were fitted beforehand can be given with --tasks FILE.")
         return results_of_model(self._tasks, model.fingerprint)
 
     def _measure(self, place: int, measurement: Measurement) -> bool:
@@ -256,9 +257,10 @@ class Report:
         rows = zip(self._names(), self._models, strict=True)
         fingerprints = ", ".join(f"{name} `{model.fingerprint[:12]}`" for name, model in rows)
         sizes = "all of every data set" if self._settings.full else "samples, whose sizes are given with the figures"
+        bundled = "" if self._settings.data else " The labelled text comes with polyseme; --data DIR uses more."
         return (
-            f"Made by polyseme {version('polyseme')} from {sizes}. Model fingerprints: {fingerprints}. All numbers are "
-            "in `report.json`, the time that each measurement took in `timings.json`."
+            f"Made by polyseme {version('polyseme')} from {sizes}.{bundled} Model fingerprints: {fingerprints}. All "
+            "numbers are in `report.json`, the time that each measurement took in `timings.json`."
         )
 
 

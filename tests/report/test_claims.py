@@ -21,26 +21,44 @@ from polyseme.report.claims import claim_08_directions as directions
 from polyseme.report.claims import claim_09_documents as documents
 from polyseme.report.claims import claim_10_transformer_layers as transformer_layers
 from polyseme.report.claims import claim_11_task_gains as task_gains
+from polyseme.report.measure.fits import word_tasks
 from polyseme.report.measure.result_store import as_json
 from polyseme.report.measure.task_results import results_of_model
-from polyseme.report.page.content import FAILED, HELD, UNTESTED, Paragraph
+from polyseme.report.page.content import FAILED, HELD, INCONCLUSIVE, UNTESTED, Paragraph
 
 
 def given(missing=(), **found):
     return Findings("model", "model", "data", False, found, dict(missing))
 
 
-def test_random_weights_do_not_separate_senses():
-    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS}
-    near = {"mean": [0.5, 0.52], "interval": [[0.5, 0.5], [0.505, 0.535]], "words": [], "examples": []}
-    far = {**near, "mean": [0.5, 0.61], "interval": [[0.5, 0.5], [0.58, 0.64]]}
-    assert context.judge(given(classics=classics, separation=near)).outcome == FAILED
-    assert context.judge(given(classics=classics, separation=far)).outcome == HELD
+CLASSICS = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS}
+
+
+def meanings(low, high):
+    word = {"word": "bank", "meanings": {"of a river": 6, "for money": 6}, "area": [0.5, low]}
+    example = {"word": "bank", "meanings": {"of a river": [[["the", "bank"], 1]], "for money": [[["a", "bank"], 1]]}}
+    found = {"mean": [0.5, (low + high) / 2], "interval": [[0.5, 0.5], [low, high]], "words": [word], "sentences": 12}
+    return {**found, "accuracy": {"0": 0.5, "1": 0.8}, "p": {"0 1": 0.01}, "examples": [example, example]}
+
+
+@pytest.mark.parametrize(
+    ("interval", "outcome"),
+    [((0.505, 0.535), FAILED), ((0.53, 0.59), INCONCLUSIVE), ((0.58, 0.64), HELD)],
+)
+def test_meanings_must_be_separated_better_than_random_weights_do(interval, outcome):
+    assert context.judge(given(classics=CLASSICS, meanings=meanings(*interval))).outcome == outcome
+
+
+def test_semcor_counts_too_if_it_is_given():
+    semcor = {"mean": [0.5, 0.52], "interval": [[0.5, 0.5], [0.505, 0.535]], "words": [], "examples": []}
+    assert context.judge(given(classics=CLASSICS, meanings=meanings(0.6, 0.7), separation=semcor)).outcome == FAILED
+    far = {**semcor, "interval": [[0.5, 0.5], [0.58, 0.64]]}
+    assert context.judge(given(classics=CLASSICS, meanings=meanings(0.6, 0.7), separation=far)).outcome == HELD
 
 
 def test_words_that_contradict_the_claim_are_named():
-    classics = {word: [[1.0, 1.0], [0.9, 0.8]] for word in context.CLASSICS} | {"put": [[1.0, 1.0], [0.78, 0.82]]}
-    _, table, text, groups, *_ = context.judge(given({"separation": "None."}, classics=classics)).blocks
+    classics = CLASSICS | {"put": [[1.0, 1.0], [0.78, 0.82]]}
+    *_, table, text, groups, _ = context.judge(given(classics=classics, meanings=meanings(0.6, 0.7))).blocks
     assert table.rows[0] == ("put", "1", "0.78", "0.82", "−0.04")
     assert "more similar for *Paris*, *bank* and *stick*, and not for *put*." in text.text
     assert [heading for heading, _ in groups.groups][:2] == ["**put**, present tense", "**put**, past tense"]
@@ -52,7 +70,7 @@ def test_a_layer_that_is_better_on_the_real_uses_is_mentioned_and_does_not_decid
     replaced = {"0": 0.5, "1": 0.79, "2": 0.73}
     rest = {"p": 0.001, "learnt_from": 9, "replaced_count": 9, "tenses": {"Pres": 4}, "by_verb": {}, "examples": []}
     verdict = tense.judge(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
-    assert verdict.outcome == FAILED
+    assert verdict.outcome == INCONCLUSIVE
     assert "layer 2 (74 %) does better than layer 1, which decides" in verdict.blocks[2].text
     real["1"] = [0.8, 0.7, 0.9]
     verdict = tense.judge(given(tense={"best": "1", "real": real, "replaced": replaced, **rest}))
@@ -60,7 +78,7 @@ def test_a_layer_that_is_better_on_the_real_uses_is_mentioned_and_does_not_decid
     assert not any(isinstance(block, Paragraph) for block in verdict.blocks)
 
 
-@pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, FAILED)])
+@pytest.mark.parametrize(("knows", "verdict"), [(True, HELD), (False, INCONCLUSIVE)])
 def test_tense_is_found_where_it_was_planted(knows, verdict, tmp_path):
     from polyseme.report.measure.measurement import SampleSizes
     from polyseme.report.measure.model_under_test import EvaluationData
@@ -96,7 +114,10 @@ def test_layers_hold_only_when_both_halves_of_the_claim_do():
     syntax = grammar(by_layer(0.8, 0.9, 0.85), by_layer(0.5, 0.7, 0.6))
     assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8))).outcome == HELD
     assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.8, 0.7))).outcome == FAILED
-    assert syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8, p=0.3))).outcome == FAILED
+    assert (
+        syntax_and_meaning.judge(given(grammar=syntax, sentiment=sentiment(0.6, 0.7, 0.8, p=0.3))).outcome
+        == INCONCLUSIVE
+    )
     assert syntax_and_meaning.judge(given(grammar=syntax)).outcome == UNTESTED
 
 
@@ -129,17 +150,18 @@ def test_documents_must_help_somewhere_and_hurt_nowhere():
 
     assert documents.judge(given(carried=found(0.9, 0.9))).outcome == HELD
     assert documents.judge(given(carried=found(0.9, 0.7))).outcome == FAILED
-    assert documents.judge(given(carried=found(0.9, 0.9, p=0.2))).outcome == FAILED
+    assert documents.judge(given(carried=found(0.9, 0.9, p=0.2))).outcome == INCONCLUSIVE
     assert documents.judge(given(carried=found(0.9, 0.9, usual=0.95))).outcome == FAILED
 
 
 def test_the_last_layer_must_be_significantly_worse():
     def names(interval):
         f1 = {"0": 0.1, "last": 0.3, "second-to-last": 0.35, "embeddings": 0.2}
-        return {"f1": f1, "difference": {"second-to-last last": interval}, "train": 1, "test": 1}
+        return {"f1": f1, "difference": {"second-to-last last": interval}, "train": 1, "test": 1, "set": "x"}
 
     assert transformer_layers.judge(given(names=names([0.01, 0.09]))).outcome == HELD
-    assert transformer_layers.judge(given(names=names([-0.01, 0.09]))).outcome == FAILED
+    assert transformer_layers.judge(given(names=names([-0.01, 0.09]))).outcome == INCONCLUSIVE
+    assert transformer_layers.judge(given(names=names([-0.05, -0.01]))).outcome == FAILED
     assert transformer_layers.judge(given(names={"f1": {"0": 0.1, "1": 0.2, "2": 0.3}})).outcome == UNTESTED
 
 
@@ -150,7 +172,7 @@ def test_fitted_taggers_decide_on_layers_where_they_are_stored():
     rows["bert-concat-last-four"] = [0.38, 0.46]
     assert (
         transformer_layers.judge(given(tasks=results_of_model(make_task_results(wnut17=rows), "mine"))).outcome
-        == FAILED
+        == INCONCLUSIVE
     )
 
 
@@ -168,23 +190,51 @@ def test_the_learned_mix_must_beat_the_top_layer():
     assert verdict.outcome == HELD
     assert "+5.0 points" in verdict.reason
     noisy = make_task_results(wnut17={"elmo": [0.30, 0.41, 0.52], "layer-2": [0.35, 0.36, 0.37]})
-    assert layer_mixing.judge(given(tasks=as_json(results_of_model(noisy, "mine")))).outcome == FAILED
+    assert layer_mixing.judge(given(tasks=as_json(results_of_model(noisy, "mine")))).outcome == INCONCLUSIVE
     assert layer_mixing.judge(given({"tasks": "Nothing."})).outcome == UNTESTED
 
 
-def test_less_data_is_judged_by_tasks_or_else_by_a_probe():
+def test_less_data_is_judged_by_stored_tasks():
     stored = make_task_results(wnut17={"glove": [0.3], "elmo": [0.4], "elmo@30%": [0.31]})
     assert labelled_data.judge(given(tasks=as_json(results_of_model(stored, "mine")))).outcome == HELD
-    good = {"sentences": [1] * 5, "view": "joined", "spelling": [0.8] * 5, "context": [0.85] * 5}
-    assert labelled_data.judge(given(grammar={"curve": good, "upos": {"usual": 0.7}})).outcome == HELD
-    assert labelled_data.judge(given(grammar={"curve": good, "upos": {"usual": 0.9}})).outcome == FAILED
-    probe = {
-        "sentences": [1, 2, 3, 4, 5],
-        "view": "joined",
-        "spelling": [0.5] * 4 + [0.8],
-        "context": [0.5] * 3 + [0.7] * 2,
-    }
-    assert labelled_data.judge(given(grammar={"curve": probe, "upos": {"usual": 0.6}})).outcome == FAILED
+
+
+def fitted(value, error=0.1):
+    """Results of the four tasks that are fitted on the spot, the same difference for every pair of rows."""
+    difference = {"value": value, "interval": [value - 2 * error, value + 2 * error], "error": error}
+    pairs = {f"{one} {other}": difference for one, other in word_tasks.PAIRS}
+    scores = dict.fromkeys((word_tasks.SPELLING, word_tasks.TOP, word_tasks.MIX, word_tasks.FEW), 80.0)
+    found = {"train": 9, "few": 3, "test": 9, "score": scores, "weights": [0.2, 0.5, 0.3], "difference": pairs}
+    return {name: {"title": task.title, **found} for name, task in word_tasks.TASKS.items()}
+
+
+@pytest.mark.parametrize("claim", [layer_mixing, labelled_data])
+@pytest.mark.parametrize(
+    ("found", "outcome"), [(fitted(1), HELD), (fitted(-1), FAILED), (fitted(0), INCONCLUSIVE), ({}, UNTESTED)]
+)
+def test_tasks_that_are_fitted_on_the_spot_decide(claim, found, outcome):
+    assert claim.judge(given({"tasks": "None."}, **found)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("found", "outcome"),
+    [(fitted(3), HELD), (fitted(2, 0.5), INCONCLUSIVE), (fitted(1), FAILED), (fitted(-3), FAILED)],
+)
+def test_the_gain_of_fitted_tasks_must_surely_be_two_points(found, outcome):
+    assert task_gains.judge(given(**found)).outcome == outcome
+
+
+def test_a_task_that_surely_loses_refutes_the_gain():
+    found = fitted(5)
+    found["task-names"] = fitted(-2)["task-names"]
+    assert task_gains.judge(given(**found)).outcome == FAILED
+
+
+@pytest.mark.parametrize(("value", "outcome"), [(1, HELD), (0, INCONCLUSIVE), (-1, FAILED)])
+def test_fine_tuning_on_the_spot_is_compared_with_the_frozen_model(value, outcome):
+    difference = {"value": value, "interval": [value - 0.5, value + 0.5], "error": 0.25}
+    found = {"title": "roles", "train": 9, "test": 9, "epochs": 2, "score": {"frozen": 80, "tuned": 80 + value}}
+    assert fine_tuning.judge(given(**{"fine-tuning": {**found, "difference": difference}})).outcome == outcome
 
 
 def test_the_gain_is_averaged_over_four_tasks_or_more():

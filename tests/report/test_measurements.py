@@ -7,7 +7,7 @@ from report_data import make_data
 
 from polyseme.report.measure.filters import common_letters
 from polyseme.report.measure.result_store import ResultStore
-from polyseme.report.measure.separation import _auc
+from polyseme.report.measure.separation import cosine_auc
 from polyseme.report.measure.statistics import bootstrap_interval, sign_test
 
 
@@ -32,8 +32,8 @@ def test_an_interval_holds_what_it_is_of_and_is_drawn_the_same_again():
 def test_senses_that_point_apart_win_every_comparison_and_equal_vectors_none():
     labels = np.array([0, 0, 0, 1, 1])
     apart = np.eye(2)[labels] + 0.01 * np.random.default_rng(0).normal(size=(5, 2))
-    assert _auc(apart, labels) == 1
-    assert _auc(np.ones((5, 3)), labels) == 0.5
+    assert cosine_auc(apart, labels) == 1
+    assert cosine_auc(np.ones((5, 3)), labels) == 0.5
 
 
 def test_numbers_are_those_of_the_probe_command(tmp_path):

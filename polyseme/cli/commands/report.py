@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from polyseme.cli.options import DeviceOption
-from polyseme.cli.progress import working
+from polyseme.cli.progress import note, working
 from polyseme.files import locked_output
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def report(
 ) -> None:
     """Test eleven claims about contextual vectors on a model.
 
-    Writes a page with the results. Finished parts are kept: after an interruption the same command continues. Claims
-    whose data is missing are named.
+    Writes a page with the results. The labelled text comes with polyseme; --data and --tasks take more. Finished parts
+    are kept: after an interruption the same command continues.
     """
     from polyseme.formats import SHIPPED_MODEL
     from polyseme.report.run import Report, ReportSettings
@@ -65,7 +65,7 @@ def _measure(report: Report) -> None:
         if step.missing:
             missing.setdefault(step.missing, {})[step.part] = None
     for why, parts in missing.items():
-        typer.echo(f"not done: {', '.join(parts)}. {why}", err=True)
+        note(f"not done: {', '.join(parts)}. {why}")
 
 
 def _distinct(models: list[str]) -> list[str]:
@@ -91,6 +91,4 @@ def _open(model: str, device: str) -> ModelUnderTest:
 
 def _show(step: ReportStep) -> None:
     done = "from an earlier run" if step.stored else f"{step.seconds:,.0f} s"
-    typer.echo(
-        f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}", err=True
-    )
+    note(f"[{step.number}/{step.total}] {step.model}, {step.part}: {'not done' if step.missing else done}")

@@ -21,8 +21,6 @@ from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderT
 from polyseme.report.measure.probing import WordLabels, embed_words, fit_and_predict, layer_views
 from polyseme.report.measure.statistics import SIGNIFICANCE, bootstrap_interval, sign_test
 from polyseme.report.page.content import (
-    FAILED,
-    HELD,
     Block,
     ExampleSentences,
     Figure,
@@ -35,6 +33,7 @@ from polyseme.report.page.content import (
     percent_interval,
 )
 from polyseme.report.page.drawing import Bar, bar_chart
+from polyseme.report.verdicts import all_hold, interval_above, sign_test_says, yes_or_no
 from polyseme.text.conll import CONLLU, FEATS, parse_features, read_conll
 
 VERBS = ("put", "read", "cut", "set", "hit")
@@ -95,8 +94,8 @@ def judge(findings: Findings) -> Verdict:
         return not_tested(findings, ["tense"], (findings.rerun(2),))
     best, real, count = found["best"], found["real"], sum(found["tenses"].values())
     accuracy, low, high = real[best]
-    beats_spelling = found["p"] < SIGNIFICANCE and found["replaced"][best] > found["replaced"][SPELLING]
-    held = best != SPELLING and low > 0.5 and beats_spelling
+    beats_spelling = sign_test_says(found["replaced"][best] > found["replaced"][SPELLING], found["p"])
+    outcome = all_hold([yes_or_no(best != SPELLING), beats_spelling, interval_above(0.5, low, high)])
     reason = (
         f"With {_layer_name(best)}, the probe predicts the tense of real uses with a balanced accuracy of "
         f"{percent(accuracy)} ({percent_interval(low, high)}); with the spelling alone, {percent(real[SPELLING][0])}."
@@ -106,23 +105,24 @@ def judge(findings: Findings) -> Verdict:
             "the probe reads the tense better than chance. It learns from sentences in which another verb was replaced "
             f"by one of {list_words(VERBS)}, so that spelling is no help. The layer that does best on such sentences "
             f"of the test set must beat layer 0 there (exact sign test, p < {SIGNIFICANCE:g}), and on real uses of the "
-            "five verbs the 95 % confidence interval of its accuracy must lie above 50 %, which is chance."
+            "five verbs the 95 % interval of its accuracy must lie above 50 %, which is chance."
         ),
         Figure(
             bar_chart([_bar(name, real[name]) for name in real], 100, " %", 50),
             f"Balanced accuracy (the mean over both tenses) on {count} real uses of {list_words(VERBS)} in UD-EWT, "
-            f"{found['tenses'].get('Pres', 0)} of them in the present tense, with 95 % confidence intervals. Dashed: "
+            f"{found['tenses'].get('Pres', 0)} of them in the present tense, with 95 % intervals. Dashed: "
             f"chance. The probe was trained on {found['learnt_from']:,} sentences in which another verb was replaced "
             "by one of these.",
         ),
         *_higher_layers(best, real),
         Table(
-            ("layer", f"replaced verbs ({found['replaced_count']})", f"real uses ({count})"),
+            ("layer", "replaced", "real"),
             tuple(
                 (_layer_name(name), f"{100 * found['replaced'][name]:.1f}", f"{100 * real[name][0]:.1f}")
                 for name in real
             ),
-            "Accuracy on replaced verbs and balanced accuracy on real uses, %.",
+            f"Accuracy on {found['replaced_count']} sentences with a replaced verb, and balanced accuracy on {count} "
+            "real uses, %.",
         ),
         Table(
             ("verb", "present", "correct", "past", "correct "),
@@ -137,7 +137,7 @@ def judge(findings: Findings) -> Verdict:
             ),
         ),
     ]
-    return Verdict(HELD if held else FAILED, reason, (*blocks, findings.rerun(2)))
+    return Verdict(outcome, reason, (*blocks, findings.rerun(2)))
 
 
 TENSE = Measurement("tense", measure_tense, FILES, ("verbs", "seed"))

@@ -10,8 +10,9 @@ from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.language_model import WIKITEXT
 from polyseme.report.measure.measurement import Measurement, Results, SampleSizes
 from polyseme.report.measure.model_under_test import EvaluationData, ModelUnderTest
-from polyseme.report.page.content import FAILED, HELD, Block, Command, Figure, PassRule, Table, Verdict, percent
+from polyseme.report.page.content import Block, Command, Figure, PassRule, Table, Verdict, percent
 from polyseme.report.page.drawing import Bar, bar_chart
+from polyseme.report.verdicts import all_hold, interval_above
 from polyseme.text.corpus import open_text
 
 KINDS = {"forms": "word forms", "misspellings": "misspellings"}
@@ -52,7 +53,7 @@ def judge(findings: Findings) -> Verdict:
     by_cosine = [score for score in found["scores"] if score["metric"] == "cosine"]
     parts = [f"{percent(score['share'])} of {score['count']} {KINDS[score['kind']]}" for score in by_cosine]
     reason = f"The base word is among the {found['nearest']} nearest words for {' and '.join(parts)}."
-    held = all(score["interval"][0] > ENOUGH for score in by_cosine)
+    outcome = all_hold(interval_above(ENOUGH, *score["interval"]) for score in by_cosine)
     rows = [
         Bar(
             f"{KINDS[score['kind']]}{'' if score['metric'] == 'cosine' else ', whitened'}",
@@ -65,12 +66,12 @@ def judge(findings: Findings) -> Verdict:
     blocks: list[Block] = [
         PassRule(
             f"for word forms and for misspellings, the base word is among the {found['nearest']} nearest of "
-            f"{found['among']:,} frequent words in more than half of the cases (lower end of the 95 % confidence "
-            "interval), by cosine similarity in layer 0."
+            f"{found['among']:,} frequent words in more than half of the cases (the 95 % interval lies "
+            "above 50 %), by cosine similarity in layer 0."
         ),
         Figure(
             bar_chart(rows, 100, " %", 50),
-            "How often the base word is found, with 95 % confidence intervals, among the most frequent words of "
+            "How often the base word is found, with 95 % intervals, among the most frequent words of "
             f"{WORD_LISTS[found['words']]}. *Whitened*: with the vectors rescaled so that all directions have the same "
             "variance.",
         ),
@@ -79,7 +80,7 @@ def judge(findings: Findings) -> Verdict:
     rerun = findings.rerun(3)
     if found["words"] == OWN:
         rerun = Command(f"polyseme spelling {findings.model} --count {max(score['count'] for score in by_cosine)}")
-    return Verdict(HELD if held else FAILED, reason, (*blocks, rerun))
+    return Verdict(outcome, reason, (*blocks, rerun))
 
 
 UNSEEN = Measurement("unseen", measure_unseen, sizes=("misspelt", "seed"), head=True, uses=(WIKITEXT,))
@@ -111,9 +112,9 @@ def _example(answer: SpellingAnswer) -> list[object]:
 
 
 def _table(score: Results) -> Table:
-    rows = tuple((made, base, ", ".join(nearest), str(rank)) for made, base, nearest, rank in score["examples"])
+    rows = tuple((made, base, ", ".join(nearest[:3]), str(rank)) for made, base, nearest, rank in score["examples"])
     return Table(
-        ("derived", "base word", "nearest words", "rank"),
+        ("derived", "base", "nearest words", "rank"),
         rows,
         f"The first {len(rows)} {KINDS[score['kind']]}. Rank: the base word's place among the neighbours.",
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from polyseme.report.claim import Claim, Findings, not_tested
 from polyseme.report.measure.grammar import GRAMMAR, TEST, TRAIN, context_helps
+from polyseme.report.measure.meanings import MEANINGS
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.senses import INVENTORY, SEMCOR, SENSES, TESTS
@@ -14,11 +15,13 @@ from polyseme.report.measure.statistics import SIGNIFICANCE
 from polyseme.report.page.content import (
     FAILED,
     HELD,
+    INCONCLUSIVE,
     UNTESTED,
     Block,
     Command,
     ExampleSentences,
     Figure,
+    Outcome,
     Paragraph,
     PassRule,
     Table,
@@ -26,8 +29,9 @@ from polyseme.report.page.content import (
     list_words,
 )
 from polyseme.report.page.drawing import line_chart
+from polyseme.report.verdicts import all_hold, yes_or_no
 
-MEASUREMENTS = (GRAMMAR, NAMES, SENSES, SENTIMENT)
+MEASUREMENTS = (GRAMMAR, NAMES, MEANINGS, SENSES, SENTIMENT)
 NEEDED = tuple(measurement.name for measurement in MEASUREMENTS)
 
 
@@ -58,7 +62,7 @@ def judge(findings: Findings) -> Verdict:
     reason = f"{_say(syntax, 'Syntax')} {_say(meaning, 'Meaning')}"
     if not helps:
         reason = f"No layer that reads the sentence beats the spelling at parts of speech. {reason}"
-    held = helps and _half_holds(syntax, 1) and _half_holds(meaning, 2)
+    outcome = all_hold([yes_or_no(helps), _half_holds(syntax, 1), _half_holds(meaning, 2)])
     rule = PassRule(
         "layer 1 is significantly better than layer 2 in at least two tests of syntax (or in the only one run) "
         "and significantly worse in none, and layer 2 is significantly better than layer 1 in at least one test of "
@@ -66,7 +70,7 @@ def judge(findings: Findings) -> Verdict:
         "interval of the difference that excludes 0). Also, context must help at all: a layer above 0 beats layer 0 at "
         "parts of speech."
     )
-    return Verdict(HELD if held else FAILED, reason, (rule, *blocks))
+    return Verdict(outcome, reason, (rule, *blocks))
 
 
 CLAIM = Claim(
@@ -76,7 +80,7 @@ CLAIM = Claim(
     "more about grammar (which part of speech a word is, its role in the sentence, whether it is part of a name), the "
     "upper layer more about meaning (the sense of a word, whether a sentence is positive or negative). We ask each "
     "layer with a linear probe: a classifier so simple that it only finds information that is easy to read. "
-    "(For word senses, the sense with the nearest vector is chosen.)",
+    "(For the meaning of a word, the meaning with the nearest vectors is chosen.)",
     MEASUREMENTS,
     judge,
     hint="A layer is one pass over the sentence; the second layer works on the output of the first.",
@@ -91,6 +95,9 @@ def _comparisons(findings: Findings) -> list[LayerComparison]:
             tests.append(_compare(name, True, part["accuracy"], part["p"]))
     if "names" in results:
         tests.append(_compare_names(results["names"]))
+    if "meanings" in results:
+        part = results["meanings"]
+        tests.append(_compare("two meanings", False, part["accuracy"], part["p"]))
     if "senses" in results:
         tests.append(_compare("word senses", False, results["senses"]["f1"], results["senses"]["p"]))
     if "sentiment" in results:
@@ -114,10 +121,12 @@ def _compare_names(found: Results) -> LayerComparison:
     return LayerComparison("names", True, layers, better)
 
 
-def _half_holds(tests: list[LayerComparison], layer: int) -> bool:
+def _half_holds(tests: list[LayerComparison], layer: int) -> Outcome:
+    """Did not hold if the other layer wins a test; held if this one wins enough of them."""
+    if any(test.better not in (layer, None) for test in tests):
+        return FAILED
     wins = sum(test.better == layer for test in tests)
-    losses = sum(test.better not in (layer, None) for test in tests)
-    return wins >= min(len(tests), 2 if layer == 1 else 1) and not losses
+    return HELD if wins >= min(len(tests), 2 if layer == 1 else 1) else INCONCLUSIVE
 
 
 def _say(tests: list[LayerComparison], subject: str) -> str:
@@ -147,9 +156,10 @@ def _blocks(findings: Findings, tests: list[LayerComparison]) -> list[Block]:
     blocks: list[Block] = [
         Figure(line_chart(series, layers, "layer", (0, 100)), "Accuracy, %; for names and senses, F1."),
         Table(
-            ("test", *(f"layer {name}" for name in layers), "better of 1 and 2"),
+            ("test", *layers, "better"),
             rows,
-            "– means that the difference between layers 1 and 2 is not significant.",
+            "Scores of layers 0, 1 and so on, %, and the better one of layers 1 and 2; – means that their difference "
+            "is not significant.",
         ),
         Paragraph(_sizes(findings)),
     ]
@@ -167,11 +177,9 @@ def _examples(findings: Findings) -> list[Block]:
         )
         blocks.append(ExampleSentences("Words whose part of speech layer 1 gets right and layer 0 gets wrong", lines))
     if examples := findings.results.get("senses", {}).get("examples"):
-        lines = tuple(
-            (tuple(each["words"]), each["place"], f"{each['sense'].rstrip(':')}; usually {each['usual'].rstrip(':')}")
-            for each in examples
-        )
-        blocks.append(ExampleSentences("Words in an unusual sense (WordNet key) that the top layer gets right", lines))
+        lines = tuple((tuple(each["words"]), each["place"], "") for each in examples)
+        title = "Words that are not used in their most frequent sense, which the top layer gets right"
+        blocks.append(ExampleSentences(title, lines))
     return blocks
 
 
@@ -187,8 +195,12 @@ def _sizes(findings: Findings) -> str:
     if "names" in results:
         part = results["names"]
         said.append(
-            f"WNUT-17: {part['train']:,} sentences for training, {part['test']:,} for testing ({part['names']} names)."
+            f"{part['set']}: {part['train']:,} sentences for training, {part['test']:,} for testing "
+            f"({part['names']} names)."
         )
+    if "meanings" in results:
+        part = results["meanings"]
+        said.append(f"Two meanings: {part['sentences']} sentences of claim 1.")
     if "senses" in results:
         part = results["senses"]
         said.append(

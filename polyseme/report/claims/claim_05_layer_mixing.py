@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from polyseme.report.claim import Claim, Findings, not_tested
+from polyseme.report.claims.fitted_tasks import FITTED, difference_blocks, list_differences
+from polyseme.report.measure.fits.word_tasks import MIX, WORD_TASKS, word_tasks
+from polyseme.report.measure.fits.word_tasks import TOP as TOP_LAYER
 from polyseme.report.measure.measurement import Results
 from polyseme.report.measure.task_results import (
     BASE,
     MIXED,
     TASKS,
+    TaskComparison,
     compare_rows,
-    is_improvement,
     mean,
     mean_and_deviation,
     task_title,
 )
-from polyseme.report.page.content import FAILED, HELD, UNTESTED, Block, PassRule, Table, Verdict, capitalize_first
+from polyseme.report.page.content import Block, Outcome, PassRule, Table, Verdict, capitalize_first
+from polyseme.report.verdicts import interval_above, seeds_say, some_holds
 
 TOP = "layer-2"
+MIX_AND_TOP = f"{MIX} {TOP_LAYER}"
 ROWS = {
     BASE: "without this model",
     "layer-0": "layer 0 (spelling)",
@@ -33,21 +38,42 @@ ROWS = {
 
 def judge(findings: Findings) -> Verdict:
     """The claim holds if the learned mix beats the top layer in some task and loses in none."""
-    tasks = findings.results.get(TASKS)
-    if not tasks:
-        return not_tested(findings, [TASKS], findings.task_command())
-    comparisons = compare_rows(tasks["scores"], TOP, MIXED)
-    if not comparisons:
-        reason = "The file of task results has no fits with the top layer of this model."
-        return Verdict(UNTESTED, reason, findings.task_command())
+    stored, fitted = findings.results.get(TASKS), word_tasks(findings.results)
+    comparisons = compare_rows(stored["scores"], TOP, MIXED) if stored else []
+    if stored and comparisons:
+        return _judge_stored(findings, stored, comparisons)
+    if fitted:
+        return _judge_fitted(findings, fitted)
+    return not_tested(findings, [*FITTED, TASKS], findings.task_command())
+
+
+def _judge_stored(findings: Findings, stored: Results, comparisons: list[TaskComparison]) -> Verdict:
     reason = f"Learned mix minus top layer: {'; '.join(map(str, comparisons))}."
     rule = PassRule(
         "the learned mix of all layers scores higher than the top layer alone, by more than two standard errors over "
         "random seeds, in at least one task, and lower by as much in none."
     )
-    table = _score_table(tasks["scores"], [each.task for each in comparisons])
-    blocks = (rule, table, *_mix_table(tasks["mixes"]), *findings.task_command())
-    return Verdict(HELD if is_improvement(comparisons) else FAILED, reason, blocks)
+    table = _score_table(stored["scores"], [each.task for each in comparisons])
+    blocks = (rule, table, *_mix_table(stored["mixes"]), *findings.task_command())
+    return Verdict(some_holds(map(seeds_say, comparisons)), reason, blocks)
+
+
+def _judge_fitted(findings: Findings, tasks: list[Results]) -> Verdict:
+    outcomes: list[Outcome] = [interval_above(0, *task["difference"][MIX_AND_TOP]["interval"]) for task in tasks]
+    rule = PassRule(
+        "the learned mix of all layers scores higher than the top layer alone in at least one task (the whole 95 % "
+        "interval of the difference lies above 0), and lower in none (the whole interval below 0)."
+    )
+    return Verdict(
+        some_holds(outcomes),
+        f"Learned mix minus top layer: {list_differences(tasks, MIX_AND_TOP)}.",
+        (
+            rule,
+            *difference_blocks(tasks, ("top layer", TOP_LAYER), ("mix", MIX)),
+            _fitted_mixes(tasks),
+            findings.rerun(5),
+        ),
+    )
 
 
 CLAIM = Claim(
@@ -55,7 +81,7 @@ CLAIM = Claim(
     "A mix of all layers beats the top layer",
     "ELMo's paper recommends not the top layer but a mix of all layers: γ · (s₀ · layer 0 + s₁ · layer 1 + s₂ · layer "
     "2). Each task learns its own layer weights s and its own scale γ.",
-    (),
+    WORD_TASKS,
     judge,
     hint="The top layer is the last one; a mix is a weighted sum of all layers.",
 )
@@ -83,3 +109,9 @@ def _mix_table(mixes: dict[str, list[Results]]) -> list[Block]:
         return []
     columns = ("task", *(f"s{number}" for number in range(len(rows[0]) - 2)), "γ")
     return [Table(columns, tuple(rows), "Learned layer weights s and scale γ, means over random seeds.")]
+
+
+def _fitted_mixes(tasks: list[Results]) -> Table:
+    columns = ("task", *(f"s{number}" for number in range(len(tasks[0]["weights"]))))
+    rows = tuple((task["title"], *(f"{weight:.2f}" for weight in task["weights"])) for task in tasks)
+    return Table(columns, rows, "Learned layer weights s of the mix; they add up to 1.")

@@ -10,12 +10,12 @@ from polyseme.report.measure.names import NAMES
 from polyseme.report.measure.probing import BACKWARD, BOTH, FORWARD, HALF
 from polyseme.report.measure.statistics import SIGNIFICANCE
 from polyseme.report.page.content import (
-    FAILED,
     HELD,
     UNTESTED,
     Block,
     ExampleSentences,
     Figure,
+    Outcome,
     Paragraph,
     PassRule,
     Table,
@@ -24,9 +24,10 @@ from polyseme.report.page.content import (
     percent,
 )
 from polyseme.report.page.drawing import Bar, bar_chart
+from polyseme.report.verdicts import all_hold, interval_above, most_hold, sign_test_says, yes_or_no
 
 LABELS = {FORWARD: "left to right", BACKWARD: "right to left", HALF: "both, half the size", BOTH: "both"}
-DirectionTest = tuple[str, dict[str, float], bool]  # its name, scores by view, whether both is significantly best
+DirectionTest = tuple[str, dict[str, float], Outcome]  # its name, scores by view, whether both is significantly best
 
 
 def judge(findings: Findings) -> Verdict:
@@ -39,7 +40,7 @@ def judge(findings: Findings) -> Verdict:
             reason = "This model does not read in two separate directions."
             return Verdict(UNTESTED, reason, (findings.rerun(8),))
         return not_tested(findings, ["grammar", "names", "gaps"], (findings.rerun(8),))
-    wins = [name for name, _, significant in tests if significant]
+    wins = [name for name, _, outcome in tests if outcome == HELD]
     reasons = []
     if tests and not helps:
         reasons.append("At parts of speech, context does not help this model in either direction.")
@@ -54,7 +55,8 @@ def judge(findings: Findings) -> Verdict:
             f"Gap filling, first prediction correct: {percent(first['both'])} with both directions, "
             f"{percent(first['forward'])} with the forward one, {percent(first['backward'])} with the backward one."
         )
-    held = len(wins) * 2 > len(tests) and helps if tests else bool(gaps) and _both_fill_better(gaps)
+    probes = most_hold(outcome for _, _, outcome in tests)
+    outcome = all_hold([yes_or_no(helps), probes]) if tests else _both_fill_better(gaps or {})
     blocks: list[Block] = [
         PassRule(
             "in most of the probes, half of the numbers of both directions (as many as one direction has) are "
@@ -65,7 +67,7 @@ def judge(findings: Findings) -> Verdict:
         *map(_figure, tests),
         *(_gap_blocks(gaps) if gaps else [Paragraph(f"Gap filling was not tested. {findings.why_missing('gaps')}")]),
     ]
-    return Verdict(HELD if held else FAILED, " ".join(reasons), (*blocks, findings.rerun(8)))
+    return Verdict(outcome, " ".join(reasons), (*blocks, findings.rerun(8)))
 
 
 CLAIM = Claim(
@@ -79,9 +81,9 @@ CLAIM = Claim(
 )
 
 
-def _both_fill_better(gaps: Results) -> bool:
+def _both_fill_better(gaps: Results) -> Outcome:
     first, p = gaps["first"], gaps["p"]
-    return all(p[direction] < SIGNIFICANCE and first["both"] > first[direction] for direction in p)
+    return all_hold(sign_test_says(first["both"] > first[direction], p[direction]) for direction in p)
 
 
 def _tests(findings: Findings) -> list[DirectionTest]:
@@ -90,23 +92,24 @@ def _tests(findings: Findings) -> list[DirectionTest]:
     for column, name in (("upos", "parts of speech"), ("deprel", "grammatical roles")):
         if grammar and BOTH in grammar[column]["accuracy"]:
             scores, p = grammar[column]["accuracy"], grammar[column]["p"]
-            significant = all(
-                scores[HALF] > scores[way] and p[f"{way} {HALF}"] < SIGNIFICANCE for way in (FORWARD, BACKWARD)
+            outcome = all_hold(
+                sign_test_says(scores[HALF] > scores[way], p[f"{way} {HALF}"]) for way in (FORWARD, BACKWARD)
             )
-            tests.append((name, scores, significant))
+            tests.append((name, scores, outcome))
     if names and BOTH in names["f1"]:
-        significant = all(names["difference"][f"{way} {HALF}"][1] < 0 for way in (FORWARD, BACKWARD))
-        tests.append(("names (F1)", names["f1"], significant))
+        intervals = [names["difference"][f"{way} {HALF}"] for way in (FORWARD, BACKWARD)]
+        outcome = all_hold(interval_above(0, -high, -low) for low, high in intervals)
+        tests.append(("names (F1)", names["f1"], outcome))
     return tests
 
 
 def _figure(test: DirectionTest) -> Figure:
-    name, scores, significant = test
+    name, scores, outcome = test
     rows = [Bar(label, 100 * scores[view], colour=0 if view in (BOTH, HALF) else 4) for view, label in LABELS.items()]
     return Figure(
         bar_chart(rows, 100, " %"),
         f"{capitalize_first(name)}: linear probe on the layers above layer 0. At the same size, both directions are "
-        f"{'' if significant else 'not '}significantly better than each one alone.",
+        f"{'' if outcome == HELD else 'not '}significantly better than each one alone.",
     )
 
 
@@ -126,9 +129,11 @@ def _gap_blocks(gaps: Results) -> list[Block]:
     return [
         Paragraph("## Filling a gap"),
         Table(
-            ("the model sees", "first prediction correct, %", "mean reciprocal rank"),
+            ("the model sees", "correct", "MRR"),
             rows,
-            f"{gaps['gaps']} gaps, one in each of as many sentences that are bundled with polyseme.",
+            f"{gaps['gaps']} gaps, one in each of as many sentences that are bundled with polyseme. Correct: how often "
+            "the first prediction is right, %. MRR: the mean reciprocal rank of the right word, 1 if it always comes "
+            "first.",
         ),
         *([ExampleSentences("The first three predictions for the highlighted word", examples)] if examples else []),
     ]

@@ -24,8 +24,9 @@ from polyseme.report.measure.probing import (
     one_layer,
 )
 from polyseme.report.measure.statistics import SIGNIFICANCE, sign_test
-from polyseme.report.page.content import FAILED, HELD, Block, Figure, Paragraph, PassRule, Table, Verdict
+from polyseme.report.page.content import FAILED, HELD, INCONCLUSIVE, Block, Figure, Paragraph, PassRule, Table, Verdict
 from polyseme.report.page.drawing import Bar, bar_chart
+from polyseme.report.verdicts import all_hold, yes_or_no
 from polyseme.text.conll import CONLLU
 from polyseme.text.corpus import open_text
 
@@ -77,6 +78,8 @@ def judge(findings: Findings) -> Verdict:
         for what, tests in (("better", better), ("worse", worse))
         if tests
     ]
+    if worse:
+        reasons.append("What it remembers of the sentences before is in the way there: the words at hand tell more.")
     capable = not found or max(found["upos"]["alone"], found["upos"]["carried"]) > found["upos"]["usual"]
     if not capable:
         reasons.insert(0, "Either way, the model is no better at parts of speech than each word's most frequent label.")
@@ -98,7 +101,7 @@ def judge(findings: Findings) -> Verdict:
         ),
     ]
     return Verdict(
-        HELD if better and not worse and capable else FAILED,
+        all_hold([yes_or_no(capable), FAILED if worse else HELD if better else INCONCLUSIVE]),
         " ".join(reasons) or "There is no significant difference in any of the tests.",
         (*blocks, findings.rerun(9)),
     )
@@ -168,14 +171,14 @@ def _probe_blocks(found: Results) -> list[Block]:
             f"Accuracy of a linear probe on the top layer, on {found['words']:,} words of {found['sentences']:,} "
             f"sentences in {found['documents']} documents of UD-EWT.",
         ),
-        Table(("accuracy, %", "sentence alone", "in its document", "p-value"), tuple(rows)),
+        Table(("accuracy, %", "alone", "in document", "p-value"), tuple(rows)),
     ]
 
 
 def _perplexity_blocks(text: Results) -> list[Block]:
     return [
         Table(
-            ("perplexity", "sentence alone", "in its document"),
+            ("perplexity", "alone", "in document"),
             tuple(
                 (name, *(_perplexity(text[state][name]) for state in ("fresh", "carried")))
                 for name in ("forward", "backward", "both")

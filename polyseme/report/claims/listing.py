@@ -20,6 +20,7 @@ from polyseme.report.claims import (
     claim_11_task_gains,
 )
 from polyseme.report.measure.measurement import Measurement
+from polyseme.report.measure.model_under_test import EvaluationData
 from polyseme.report.tour import OPENING, TOUR
 
 CLAIMS: tuple[Claim, ...] = (
@@ -37,7 +38,8 @@ CLAIMS: tuple[Claim, ...] = (
 )
 TOUR_NAME = "tour"
 _FILES = {file for claim in CLAIMS for each in claim.measurements for file in (*each.needs, *each.uses)}
-DATA_SETS = tuple(sorted({file.partition("/")[0] for file in _FILES}))  # folders below the one given with --data
+DATA_SETS = tuple(sorted({file.partition("/")[0] for file in _FILES} - {"two-meanings", "supersenses"}))
+# folders below the one given with --data
 
 
 def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:
@@ -51,7 +53,12 @@ def choose_claims(only: Sequence[str]) -> tuple[Claim, ...]:
     return tuple(claim for number, claim in known.items() if number in only)
 
 
-def choose_measurements(claims: Sequence[Claim]) -> tuple[Measurement, ...]:
-    """The measurements that these claims need, each once; those of the page's introduction come first."""
-    measurements = [OPENING, TOUR, *(each for claim in claims for each in claim.measurements)]
+def choose_measurements(claims: Sequence[Claim], data: EvaluationData) -> tuple[Measurement, ...]:
+    """The measurements that these claims need, each once; those of the page's introduction come first.
+
+    Extra ones are left out if none of their data is there.
+    """
+    wanted = [each for claim in claims for each in claim.measurements]
+    present = [each for each in wanted if not each.extra or any(name in data for name in each.needs)]
+    measurements = [OPENING, TOUR, *present]
     return tuple({each.name: each for each in measurements}.values())

@@ -19,7 +19,7 @@ class SampleSizes:
     Attributes:
         tagged: Sentences of each UD-EWT file that grammar probes train and test on.
         verbs: Sentences of UD-EWT that the tense probe trains on; it tests on a quarter as many.
-        named: Sentences of each WNUT-17 file.
+        named: Sentences of each file of names.
         semcor: Sentences of SemCor that senses are learned from.
         ambiguous: Words of SemCor whose sense separation is measured.
         rated: Sentences of the sentiment treebank to train on, and as many to test on.
@@ -27,6 +27,11 @@ class SampleSizes:
         documents: Words of running text, in whole documents, for perplexity.
         gaps: Gaps that the language model fills.
         misspelt: Words that are inflected and misspelt.
+        homonyms: Words with two meanings whose sentences are compared.
+        fitted: Sentences that tasks learn from when they are fitted on the spot; they are tested on twice as many.
+        fit_steps: Steps of the optimiser in such a fit.
+        tuned: Sentences that the model is fine-tuned on.
+        tuning_epochs: Passes over these sentences.
         seed: The seed of all random choices.
     """
 
@@ -40,13 +45,18 @@ class SampleSizes:
     documents: int = 12_000
     gaps: int = 400
     misspelt: int = 300
+    homonyms: int = 200
+    fitted: int = 250
+    fit_steps: int = 50
+    tuned: int = 120
+    tuning_epochs: int = 3
     seed: int = 0
 
 
 def full_sizes() -> SampleSizes:
     """The sample sizes of ``--full``: all of every data set, which takes hours."""
     every = UNLIMITED
-    return SampleSizes(every, every, every, every, 400, every, every, every, 5_000, 3_000)
+    return SampleSizes(every, every, every, every, 400, every, every, every, 5_000, 3_000, every, 2_000, 100, 1_000)
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,7 @@ class Measurement:
         sizes: The names of the `SampleSizes` limits that it depends on.
         head: Whether it also uses the language model's head.
         uses: Files below the data folder that it reads if they exist.
+        extra: Whether it is left out without a word if its files are not there, since its claims can do without.
     """
 
     name: str
@@ -68,3 +79,4 @@ class Measurement:
     sizes: tuple[str, ...] = ()
     head: bool = False
     uses: tuple[str, ...] = ()
+    extra: bool = False

@@ -15,6 +15,8 @@ from polyseme.formats import resolve_model_path
 if TYPE_CHECKING:
     from polyseme.lm import LanguageModel
 
+BUNDLED = Path(__file__).parent.parent / "data"
+
 
 class ModelUnderTest:
     """A model that the report is about: its encoder, and its language-model head if it has one.
@@ -79,7 +81,10 @@ class ModelUnderTest:
 
 
 class EvaluationData:
-    """A folder of labelled data sets (``pos-ud-ewt``, ``ner-wnut17``, ``wsd`` and so on), or no folder at all."""
+    """Labelled data sets (``pos-ud-ewt``, ``wsd`` and so on): those of a folder, and for the rest the bundled samples.
+
+    A set that the folder has is taken from there, whole; `polyseme/report/data/README.md` describes the bundled ones.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -89,14 +94,18 @@ class EvaluationData:
         self._hashes: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> Path:
+        path = self._find(name)
+        if path is not None:
+            return path
         if self._folder is None:
-            raise ConfigError("This needs labelled text, and no data folder was given (--data DIR).")
-        path = self._folder / name
-        if not path.exists():
-            raise ConfigError(f"This needs {name}, which is not in the data folder.")
-        return path
+            raise ConfigError("This needs labelled text that is not bundled; give a folder with it (--data DIR).")
+        raise ConfigError(f"This needs {name}, which is not in the data folder.")
 
     def __contains__(self, name: str) -> bool:
+        return self._find(name) is not None
+
+    def in_folder(self, name: str) -> bool:
+        """Whether the user's folder has this file or data set."""
         return self._folder is not None and (self._folder / name).exists()
 
     def hash(self, name: str) -> str:
@@ -109,3 +118,10 @@ class EvaluationData:
                     digest.update(file.name.encode() + b"\0" + file.read_bytes())
             self._hashes[name] = digest.hexdigest()
         return self._hashes[name]
+
+    def _find(self, name: str) -> Path | None:
+        if self._folder is not None and self.in_folder(name.partition("/")[0]):
+            candidates = [self._folder / name]
+        else:
+            candidates = [BUNDLED / name, BUNDLED / f"{name}.xz"]
+        return next((path for path in candidates if path.exists()), None)

@@ -44,4 +44,4 @@ def measure_senses(model: ModelUnderTest, data: EvaluationData, sizes: SampleSiz
     }
 
 
-SENSES = Measurement("senses", measure_senses, (SEMCOR, TESTS, INVENTORY), ("semcor",))
+SENSES = Measurement("senses", measure_senses, (SEMCOR, TESTS, INVENTORY), ("semcor",), extra=True)

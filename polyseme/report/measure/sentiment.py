@@ -41,7 +41,7 @@ def measure_sentiment(model: ModelUnderTest, data: EvaluationData, sizes: Sample
     }
 
 
-SENTIMENT = Measurement("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",))
+SENTIMENT = Measurement("sentiment", measure_sentiment, (TRAIN, TEST), ("rated",), extra=True)
 
 
 def _read(path: Path) -> RatedSentences:

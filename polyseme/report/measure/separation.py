@@ -34,7 +34,7 @@ def measure_separation(model: ModelUnderTest, data: EvaluationData, sizes: Sampl
     for (word, pos), senses in chosen.items():
         labels = np.repeat(np.arange(len(senses)), [len(uses) for uses in senses.values()])
         uses = embed_uses(model.encoder, [use for each in senses.values() for use in each])
-        aucs = [_auc(uses.vectors(layer), labels) for layer in range(model.encoder.num_layers)]
+        aucs = [cosine_auc(uses.vectors(layer), labels) for layer in range(model.encoder.num_layers)]
         rows.append({"word": word, "pos": pos, "senses": {key: len(of) for key, of in senses.items()}, "area": aucs})
     table = np.array([row["area"] for row in rows])
     best = max(rows, key=lambda row: row["area"][-1])
@@ -54,7 +54,7 @@ def measure_separation(model: ModelUnderTest, data: EvaluationData, sizes: Sampl
     }
 
 
-SEPARATION = Measurement("separation", measure_separation, (SEMCOR,), ("semcor", "ambiguous", "seed"))
+SEPARATION = Measurement("separation", measure_separation, (SEMCOR,), ("semcor", "ambiguous", "seed"), extra=True)
 
 
 def _read(data: EvaluationData, sizes: SampleSizes) -> dict[tuple[str, str], dict[str, dict[tuple[str, ...], Use]]]:
@@ -89,7 +89,7 @@ def _choose(
     return {names[number]: frequent[names[number]] for number in sorted(drawn.tolist())}
 
 
-def _auc(vectors: np.ndarray, labels: np.ndarray) -> float:
+def cosine_auc(vectors: np.ndarray, labels: np.ndarray) -> float:
     """Area under the ROC curve of cosine similarity as a test for "same sense"; ties count half."""
     cosines = unit(vectors) @ unit(vectors).T
     upper = np.triu_indices(len(labels), k=1)

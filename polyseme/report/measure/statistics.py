@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -42,3 +42,22 @@ def bootstrap_interval(
     rng = np.random.default_rng(seed)
     values = np.sort([statistic(rng.integers(count, size=count)) for _ in range(rounds)])
     return float(values[int(0.025 * rounds)]), float(values[int(0.975 * rounds) - 1])
+
+
+def bootstrap_difference(statistic: Callable[[np.ndarray], float], count: int, seed: int) -> dict[str, object]:
+    """A difference over all items, its 95 % bootstrap interval and its bootstrap standard error."""
+    drawn: list[float] = []
+
+    def record(items: np.ndarray) -> float:
+        drawn.append(statistic(items))
+        return drawn[-1]
+
+    interval = bootstrap_interval(record, count, seed)
+    return {"value": statistic(np.arange(count)), "interval": interval, "error": float(np.std(drawn))}
+
+
+def mean_interval(values: Sequence[float], errors: Sequence[float]) -> tuple[float, float, float]:
+    """Mean of independent estimates with these standard errors, and its 95 % confidence interval."""
+    mean = sum(values) / len(values)
+    margin = 1.96 * math.sqrt(sum(error * error for error in errors)) / len(values)
+    return mean, mean - margin, mean + margin

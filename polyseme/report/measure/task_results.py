@@ -30,7 +30,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,12 +175,6 @@ def compare_rows(scores: Mapping[str, Mapping[str, list[float]]], before: str, a
     """Compare two rows of the results in every task that has both."""
     both = {task: rows for task, rows in scores.items() if rows.get(before) and rows.get(after)}
     return [TaskComparison(task, rows[before], rows[after]) for task, rows in both.items()]
-
-
-def is_improvement(comparisons: Sequence[TaskComparison]) -> bool:
-    """Whether some task gains more than two standard errors, and none loses as much."""
-    gains = [difference(each.after, each.before) for each in comparisons]
-    return any(gain > 2 * error for gain, error in gains) and not any(gain < -2 * error for gain, error in gains)
 
 
 def mean_and_deviation(values: list[float] | None) -> str:

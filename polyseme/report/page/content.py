@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Outcome = Literal["held", "did not hold", "not tested here"]
+Outcome = Literal["held", "did not hold", "inconclusive", "not tested here"]
 HELD: Outcome = "held"
 FAILED: Outcome = "did not hold"
+INCONCLUSIVE: Outcome = "inconclusive"
 UNTESTED: Outcome = "not tested here"
 
 
@@ -87,7 +88,17 @@ def percent(share: float) -> str:
 
 def percent_interval(low: float, high: float) -> str:
     """A 95 % confidence interval of a share, for running text."""
-    return f"95 % confidence interval: {100 * low:.0f} to {percent(high)}"
+    return f"95 % interval: {100 * low:.0f} to {percent(high)}"
+
+
+def points(gain: float, interval: Sequence[float]) -> str:
+    """A difference of two scores in points with its 95 % confidence interval, for running text."""
+    low, high = interval
+    return f"{_signed(gain)} points (95 % interval: {_signed(low)} to {_signed(high)})"
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.1f}".replace("-", "−")
 
 
 def capitalize_first(text: str) -> str:

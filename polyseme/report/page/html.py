@@ -12,6 +12,7 @@ from importlib.resources import files
 from polyseme.report.page.content import (
     FAILED,
     HELD,
+    INCONCLUSIVE,
     UNTESTED,
     Block,
     Command,
@@ -27,7 +28,7 @@ from polyseme.report.page.content import (
     join_words,
 )
 
-_CLASSES: dict[Outcome, str] = {HELD: "held", FAILED: "failed", UNTESTED: "untested"}
+_CLASSES: dict[Outcome, str] = {HELD: "held", FAILED: "failed", INCONCLUSIVE: "open", UNTESTED: "untested"}
 _MARKS = (
     (re.compile(r"\*\*(.+?)\*\*"), r"<strong>\1</strong>"),
     (re.compile(r"(?<![\w*])\*([^*\s][^*]*?)\*(?!\w)"), r"<em>\1</em>"),
@@ -40,7 +41,11 @@ _TYPOGRAPHY = (  # not in code, which readers copy
     (re.compile(r"(?<=[^\W\d_])'(?=[^\W\d_])|(?<=s)'(?= [a-z])"), "\N{RIGHT SINGLE QUOTATION MARK}"),
 )
 _MANY = 8  # more example sentences than this are set in two columns
-_HINT = '<p class="note">For each claim, the rule that decides whether it holds stands before the results.</p>'
+_HINT = """<p class="note">For each claim, the rule that decides whether it holds stands before the results. Figures
+come from samples of text, and another sample would give slightly other figures. A <em>95&nbsp;% interval</em> says how
+far off they may be: for 95 of 100 samples, it contains the figure that unlimited text would give. If the interval lies
+on one side of the rule’s threshold, the claim <em>held</em> or <em>did not hold</em>; if the threshold lies inside, the
+verdict is <em>inconclusive</em>.</p>"""
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,9 @@ def _counts(page: Page) -> str:
     lines = []
     for place, name in enumerate(page.models):
         counts = Counter(row.verdicts[place].outcome for row in page.claims)
-        summary = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (HELD, FAILED, UNTESTED) if counts[outcome])
+        summary = ", ".join(
+            f"{counts[outcome]} {outcome}" for outcome in (HELD, FAILED, INCONCLUSIVE, UNTESTED) if counts[outcome]
+        )
         many = f"{len(page.claims)} claim{'s' if len(page.claims) > 1 else ''}"
         lines.append(f"<p>Of {many} about the model <em>{escape(name)}</em>, {summary}.</p>")
     return "\n".join(lines)
@@ -161,7 +168,7 @@ def _main(page: Page) -> str:
             f'<p class="said">{inline(row.explanation)}</p>'
         )
         for place, verdict in enumerate(row.verdicts):
-            because = f'<p class="because">{_badge(verdict.outcome)} {inline(verdict.reason)}</p>'
+            because = f'<p class="because">{_badge(verdict.outcome)} {inline(verdict.reason)}{_open(verdict)}</p>'
             rules = [block for block in verdict.blocks if isinstance(block, PassRule)]
             rest = [block for block in verdict.blocks if not isinstance(block, PassRule)]
             parts.append(_per_model(page, place, "\n".join([*map(_block, rules), because, *map(_block, rest)])))
@@ -171,6 +178,10 @@ def _main(page: Page) -> str:
 
 def _per_model(page: Page, place: int, text: str) -> str:
     return f'<h3 class="model">{escape(page.models[place])}</h3>\n{text}' if len(page.models) > 1 else text
+
+
+def _open(verdict: Verdict) -> str:
+    return " These figures do not decide it; a larger sample might." if verdict.outcome == INCONCLUSIVE else ""
 
 
 def _badge(outcome: Outcome, name: str = "") -> str:
