@@ -16,8 +16,8 @@ from polyseme.embedding.device import find_device
 from polyseme.embedding.encoder import Encoder
 from polyseme.embedding.interfaces import EmbedSettings
 from polyseme.errors import ConfigError, FormatError, nearest
-from polyseme.files import read_json
 from polyseme.formats import native, resolve_model_path
+from polyseme.formats.budget import read_model_json
 
 
 class Backend(NamedTuple):
@@ -104,7 +104,7 @@ def _refuse_task_model(folder: Path) -> None:
     """Refuse the folder of a fitted task model, and say what opens it."""
     if not (folder / "manifest.json").is_file():
         return
-    task = str(read_json(folder / "config.json").get("format")).removeprefix("polyseme ")
+    task = str(read_model_json(folder / "config.json").get("format")).removeprefix("polyseme ")
     if task in _TASK_CLASSES:
         raise FormatError(
             f"{folder} is a fitted {task}, which labels text and gives no vectors; open it with "

@@ -42,7 +42,7 @@ class LockHolder:
 
     @classmethod
     def current(cls) -> LockHolder:
-        """This process."""
+        """The running process as holder of a lock."""
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv and sys.argv[0] else "python"
         now = datetime.now().replace(microsecond=0).isoformat(" ")
         return cls(os.getpid(), socket.gethostname(), command[:_LONGEST_COMMAND], now)

@@ -223,7 +223,7 @@ class _Display(ABC):
 
     @abstractmethod
     def print_line(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a line above the progress bar, where it stays."""
 
 
 class _Lines(_Display):

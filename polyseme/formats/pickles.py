@@ -24,7 +24,10 @@ from polyseme.formats.budget import Budget, check_plain_file
 MAX_INSTRUCTIONS = 200_000  # of a pickle; a model of a hundred tensors has some thousand
 _ZIP, _LEGACY = b"PK\x03\x04", b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # how torch's files begin, but for a version
 _LEGACY_PICKLES = 5  # magic number, version, system, tensors, names of the storages
-_DAMAGE = (pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, LookupError, TypeError, AttributeError)
+_DAMAGE = (
+    *(pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, LookupError, TypeError, AttributeError),
+    AssertionError,  # of torch, for storages that are not there
+)
 
 
 def read_pickled_tensors(path: Path) -> dict[str, Tensor]:

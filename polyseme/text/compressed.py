@@ -71,7 +71,7 @@ class CompressedFile(io.RawIOBase):
         return data
 
     def close(self) -> None:
-        """Close the file too."""
+        """Close the compressed file underneath too."""
         self._file.close()
         super().close()
 

@@ -204,7 +204,7 @@ register_all(
 )
 
 
-@hostile("config.json is in the manifest but not in the folder")
+@hostile("config.json cannot be read: it is not a plain file")
 def settings_that_are_a_pipe(folder: Path) -> Path:
     place = model(folder)
     pipe(place / "config.json")

@@ -52,7 +52,7 @@ def test_health_is_answered_at_once_while_texts_are_split(stuck, pool):
             assert server.get("/health")[0].status == 200
             waits.append(perf_counter() - start)
         assert server.post("/v1/words", FINE)[0] == 200
-        assert server.service.in_flight == len(attack)
+        until(lambda: server.service.in_flight == len(attack))
         server.server.handle_exit(signal.SIGTERM, None)
         assert {each.result()[0] for each in attack} == {503}
     assert sorted(waits)[len(waits) // 4] < 0.1  # a quarter of them, for machines that do other work meanwhile
@@ -74,7 +74,7 @@ def test_clients_that_vanish_leave_nothing_behind(stuck, caplog):
                 connection.sendall(message)
         until(lambda: is_quiet(server))
         assert server.post("/v1/words", FINE)[0] == 200
-    assert not caplog.records
+    assert {record.message for record in caplog.records} <= {"preparation failed"}  # of the tokenizer, which is stuck
 
 
 def test_two_hundred_slow_clients_are_let_go_and_others_are_served():
