@@ -9,6 +9,8 @@ from ipaddress import ip_address
 
 from polyseme.errors import ConfigError, nearest
 
+_MOST = 2**53  # of any limit: floats count so far without gaps
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -53,6 +55,8 @@ class Limits:
             if isinstance(value, bool) or not isinstance(value, kind) or not value > 0:
                 expected = "a whole number" if integer else "a number"
                 raise ConfigError(f"{field.name} must be {expected} above 0, not {value!r}")
+            if value > _MOST:
+                raise ConfigError(f"{field.name} must be a finite number, at most {_MOST:,}")
 
 
 @dataclass(frozen=True)

@@ -150,6 +150,21 @@ def test_an_error_of_our_own_is_told_without_the_text(caplog, monkeypatch):
     assert "secret" not in line
 
 
+def test_a_server_is_ready_when_its_tokenizer_process_answers(monkeypatch):
+    attempts = []
+
+    async def start(_):
+        attempts.append(len(attempts))
+        if len(attempts) < 3:
+            raise OSError("no process can be started now")
+
+    monkeypatch.setattr("polyseme.serving.engine.splitter.Splitter.start", start)
+    monkeypatch.setattr("polyseme.serving.engine.service._RETRY_SECONDS", 0.001)
+    with running(make_catalogue()) as server:
+        until(lambda: server.service.ready)
+    assert attempts == [0, 1, 2]
+
+
 def test_browsers_are_told_to_load_nothing_from_elsewhere():
     with running(make_catalogue()) as server:
         for path in ("/", "/page/", "/style.css", "/v1/models"):

@@ -65,6 +65,22 @@ def test_layers_are_chosen_and_mixed_as_the_library_does(server, layers, choice)
     assert_alike(as_arrays(answer, layers=1), [choose(each, choice)[None] for each in library(server, SENTENCES)], 1e-5)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("weights", "gamma", "form", "message"),
+    [
+        ([1e29] * 3, 1e29, "json", "smaller weights"),
+        ([1e29, -1e29, 0], 1e29, "float32", "smaller weights"),
+        ([1e7] * 3, 1, "float16", "ask for float32"),
+    ],
+)
+def test_what_overflows_is_refused_in_one_sentence(server, weights, gamma, form, message):
+    asked = {"text": "the bank", "layers": {"weights": weights, "gamma": gamma}, "format": form}
+    status, answer = server.post("/v1/words", asked)
+    assert (status, answer["error"]["type"]) == (422, "invalid")
+    assert message in answer["error"]["message"]
+
+
 def test_some_layers_come_in_the_order_asked_for(server):
     _, answer = server.post("/v1/words", {"sentences": SENTENCES, "layers": [2, 0]})
     assert_alike(as_arrays(answer, layers=2), [each[[2, 0]] for each in library(server, SENTENCES)])

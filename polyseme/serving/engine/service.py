@@ -11,6 +11,7 @@ import numpy as np
 
 from polyseme.embedding.batching import sentence_size
 from polyseme.embedding.layers import LayerChoice, choose
+from polyseme.errors import InputError
 from polyseme.serving.engine.admission import Admission
 from polyseme.serving.engine.batcher import Batcher, BatchFunction
 from polyseme.serving.engine.catalogue import Catalogue, ServedModel
@@ -21,6 +22,7 @@ from polyseme.serving.settings import ServeSettings
 
 Layers = LayerChoice | tuple[int, ...]  # a tuple: several layers, by number
 logger = logging.getLogger("polyseme.serving")
+_RETRY_SECONDS = 2.0  # between two attempts to start the tokenizer process
 _SOFTMAX_COST = 100  # a softmax over the vocabulary takes as long as embedding so many words
 
 
@@ -65,13 +67,24 @@ class Service:
     async def _prepare(self) -> None:
         """Build the indexes for neighbour search, and start the tokenizer process."""
         indexes = [search.prepare() for search in self._searches.values()]
-        outcomes = await asyncio.gather(self.splitter.start(), *indexes, return_exceptions=True)
+        outcomes = await asyncio.gather(self._start_splitter(), *indexes, return_exceptions=True)
         for error in outcomes:
             if isinstance(error, Exception):  # it is tried again when a request needs it
-                logger.error("preparation failed", extra={"fields": {"kind": type(error).__name__}})
+                _log_failure(error)
+
+    async def _start_splitter(self) -> None:
+        """Start the tokenizer process, again and again until it answers: without it the server is not ready."""
+        while True:
+            try:
+                return await self.splitter.start()
+            except Exception as error:  # whatever it is, the next attempt may succeed
+                _log_failure(error)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def close(self) -> None:
         """Stop the tokenizer processes, and the worker thread after its current batch."""
+        if self._preparing is not None:
+            self._preparing.cancel()
         await self.splitter.close()
         await asyncio.to_thread(self.batcher.close)
 
@@ -110,8 +123,20 @@ class Service:
 
 
 def select_layers(vectors: np.ndarray, layers: Layers) -> np.ndarray:
-    """The chosen or mixed layers of vectors (layers, words, dim), as an array (chosen, words, dim)."""
+    """The chosen or mixed layers of vectors (layers, words, dim), as an array (chosen, words, dim).
+
+    Raises `InputError` if a mix overflows.
+    """
     if isinstance(layers, tuple):
         return np.stack([choose(vectors, layer) for layer in layers])
-    chosen = choose(vectors, layers)
-    return chosen if layers == "all" else chosen[None]
+    if layers == "all":
+        return vectors
+    with np.errstate(over="ignore", invalid="ignore"):  # it is told below
+        chosen = choose(vectors, layers)
+    if not (isinstance(layers, int) or np.isfinite(chosen).all()):
+        raise InputError("the mix of layers is too large for the vectors; give smaller weights or a smaller gamma")
+    return chosen[None]
+
+
+def _log_failure(error: Exception) -> None:
+    logger.error("preparation failed", extra={"fields": {"kind": type(error).__name__}})

@@ -20,6 +20,7 @@ from polyseme.serving.engine.sizes import Place, TooLargeError
 from polyseme.serving.http.responses import json_response
 
 logger = logging.getLogger("polyseme.serving")
+_LONGEST = 40  # characters of a user's key that an error repeats
 
 
 class HttpError(Exception):
@@ -83,9 +84,11 @@ def from_exception(error: Exception) -> HttpError:
 def from_validation(error: ValidationError) -> HttpError:
     """The HTTP error for the first thing that is wrong with a request, in words that do not repeat the user's."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = list(first["loc"])
+    where = [part[:_LONGEST] if isinstance(part, str) else part for part in first["loc"]]
     if first["type"] == "extra_forbidden":
-        return invalid(f"there is no field {str(where[-1])!r:.40}; see /openapi.json for those there are", where)
+        return invalid(
+            f"there is no field {str(where[-1])!r:.{_LONGEST}}; see /openapi.json for those there are", where
+        )
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if first["type"] == "missing":
         return invalid(f"the field {where[-1]} is required", where)

@@ -77,8 +77,8 @@ class AccessMiddleware:
             raise _SlowClientError from None
 
     def _refusal(self, scope: Scope) -> HttpError | None:
-        path, hosts = scope["path"], self._service.hosts
-        foreign = check_host(scope, hosts) or check_origin(scope, self._service.settings.origins, hosts)
+        path, settings = scope["path"], self._service.settings
+        foreign = check_host(scope, self._service.hosts) or check_origin(scope, settings.origins, settings.hosts)
         if foreign or path in _ALWAYS_OPEN:
             return foreign
         if self._service.draining:

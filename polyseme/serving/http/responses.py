@@ -11,6 +11,7 @@ import orjson
 from starlette.responses import Response
 
 from polyseme.embedding.binary import pack
+from polyseme.errors import InputError
 from polyseme.serving.engine.catalogue import ServedModel
 
 BINARY = "application/octet-stream"
@@ -38,12 +39,25 @@ def json_response(payload: Any, status: int = 200, headers: dict[str, str] | Non
 def binary_vectors(
     model: ServedModel, sentences: RequestSentences, vectors: Sequence[np.ndarray], dtype: str
 ) -> Response:
-    """Word vectors as a binary message; it includes the words if the server has split raw text."""
+    """Word vectors as a binary message; it includes the words if the server has split raw text.
+
+    Raises `InputError` if a number is too large for float16.
+    """
+    if dtype == "float16":
+        vectors = [_half(array) for array in vectors]
     layers = vectors[0].shape[0] if vectors else 0
     header: dict[str, Any] = {"model": model.id}
     if sentences.spans is not None:
         header.update(words=sentences.words, spans=sentences.spans)
     return Response(b"".join(pack(vectors, dtype, layers, model.encoder.dim, **header)), media_type=BINARY)
+
+
+def _half(array: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # it is told below
+        half = array.astype(np.float16)
+    if not np.isfinite(half).all():
+        raise InputError("the vectors have numbers too large for float16; ask for float32")
+    return half
 
 
 async def json_vectors(model: ServedModel, sentences: RequestSentences, vectors: Sequence[np.ndarray]) -> Response:

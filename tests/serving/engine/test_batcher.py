@@ -169,6 +169,9 @@ def test_limits_are_read_and_wrong_ones_refused_by_name():
     for wrong, message in [("word=7", "Did you mean 'words'"), ("words=x", "words=10"), ("words=0", "above 0")]:
         with pytest.raises(ConfigError, match=message):
             parse_limits([wrong])
+    for wrong in ("deadline=inf", "deadline=1e300", "queue_words=" + "9" * 23):
+        with pytest.raises(ConfigError, match=r"must be a finite number, at most 9,007,199,254,740,992$"):
+            parse_limits([wrong])
     with pytest.raises(ConfigError, match="8 characters"):
         ServeSettings(key="short")
     with pytest.raises(ConfigError, match=r"https://example\.org"):

@@ -39,8 +39,19 @@ def scope(server="127.0.0.1", **headers):
         ("localhost.evil.example", "127.0.0.1", (), False),
         ("notlocalhost", "127.0.0.1", (), False),
         ("", "127.0.0.1", (), False),
-        ("[::1", "127.0.0.1", (), True),
+        ("[::1]", "127.0.0.1", (), True),
+        ("[::1", "127.0.0.1", (), False),
+        ("[::1]evil.com", "127.0.0.1", (), False),
+        ("[::1]:evil.com", "127.0.0.1", (), False),
+        ("[127.0.0.1]", "127.0.0.1", (), False),
         ("[evil]", "127.0.0.1", (), False),
+        ("[localhost]evil", "127.0.0.1", (), False),
+        ("[localhost]", "127.0.0.1", (), False),
+        ("localhost:", "127.0.0.1", (), False),
+        ("localhost:evil.com", "127.0.0.1", (), False),
+        ("localhost:80@evil.com", "127.0.0.1", (), False),
+        ("localhost.:80", "127.0.0.1", (), True),
+        ("localhost..", "127.0.0.1", (), False),
         ("example.org", "127.0.0.1", (), False),
         ("example.org:443", "127.0.0.1", ("example.org",), True),
         ("Example.ORG.", "127.0.0.1", ("example.org",), True),
@@ -69,6 +80,10 @@ def test_a_request_without_a_host_is_no_browsers():
         ("https://example.com", "127.0.0.1:8000", (), ("example.org",), False),
         ("https://example.com", "127.0.0.1:8000", ("https://example.com",), (), True),
         ("https://example.com", "127.0.0.1:8000", ("*",), (), True),
+        ("https://example.org:x.evil.com", "127.0.0.1:8000", (), ("example.org",), False),
+        ("chrome-extension://example.org", "127.0.0.1:8000", (), ("example.org",), False),
+        ("chrome-extension://127.0.0.1", "127.0.0.1", (), (), False),
+        ("http://[::1]:8000", "[::1]:8000", (), (), True),
         ("null", "127.0.0.1:8000", (), ("*",), False),
         ("", "127.0.0.1:8000", (), (), False),
     ],
@@ -88,6 +103,11 @@ def test_other_hosts_and_sites_are_refused_everywhere_in_one_sentence(server):
         assert server.request("OPTIONS", "/v1/words", headers=headers)[0].status == 403
     for headers in ({"Host": "example.org"}, {"Host": f"localhost:{server.port}"}, {"Origin": server.url}):
         assert server.post("/v1/words", {"text": "a"}, headers)[0] == 200
+
+
+def test_other_ports_and_schemes_of_the_address_listened_at_are_other_sites(server):
+    for origin in ("http://127.0.0.1:3", "https://127.0.0.1", "chrome-extension://127.0.0.1", server.url + "x.evil"):
+        assert server.get("/health", {"Origin": origin})[0].status == 403
 
 
 def test_head_is_answered_like_get_without_the_body(server):

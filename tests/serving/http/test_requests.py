@@ -81,6 +81,12 @@ def test_what_is_wrong_is_told_with_its_place(server, path, asked, status, where
     assert "\n" not in error["message"]
 
 
+def test_a_long_key_is_not_repeated(server):
+    status, answer = server.post("/v1/words", {"text": "a", "k" * 3000: 1})
+    assert (status, answer["error"]["where"]) == (422, ["k" * 40])
+    assert len(answer["error"]["message"]) < 200
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [
