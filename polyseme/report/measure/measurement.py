@@ -50,7 +50,7 @@ class SampleSizes:
     fitted: int = 250
     fit_steps: int = 50
     tuned: int = 120
-    tuning_epochs: int = 4
+    tuning_epochs: int = 3
     seed: int = 0
 
 
