@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors.torch import save_file
 
@@ -42,6 +42,7 @@ from polyseme.text.word_encoder import ByteCharacters, Characters, DictionaryCha
 
 __all__ = ["PRECISIONS", "Precision", "load", "load_extras", "load_softmax", "recognises", "save"]
 
+C = TypeVar("C", BiLMConfig, SoftmaxConfig)
 NAME = "polyseme"
 LOOKS_FOR = "a folder with config.json and model.safetensors"
 VERSION = 1
@@ -265,12 +266,21 @@ def _read_settings(folder: Path) -> dict[str, Any]:
 
 
 def _model_config(folder: Path, settings: Mapping[str, Any]) -> BiLMConfig:
-    return from_dict(BiLMConfig, settings.get("model"), where=f"{folder / CONFIG}: model")
+    return _read_config(BiLMConfig, settings.get("model"), f"{folder / CONFIG}: model")
 
 
 def _softmax_config(folder: Path, settings: Mapping[str, Any]) -> SoftmaxConfig | None:
     described = settings.get("softmax")
-    return from_dict(SoftmaxConfig, described, where=f"{folder / CONFIG}: softmax") if described is not None else None
+    return _read_config(SoftmaxConfig, described, f"{folder / CONFIG}: softmax") if described is not None else None
+
+
+def _read_config(kind: type[C], values: object, where: str) -> C:
+    """Read settings out of a file, whose name is in every refusal."""
+    try:
+        return from_dict(kind, values, where)
+    except ConfigError as error:
+        fault = str(error)
+        raise FormatError(fault if fault.startswith(where) else f"{where}: {fault}") from None
 
 
 def _describe(characters: Characters | None) -> dict[str, Any] | None:

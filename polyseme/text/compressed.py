@@ -110,6 +110,8 @@ class ZstdStream:
 
 
 def _open_gz(path: Path) -> io.BufferedReader:
+    if path.stat().st_size == 0:
+        raise EOFError  # the standard library takes it for an empty text
     return cast("io.BufferedReader", gzip.open(path, "rb"))
 
 
@@ -119,7 +121,7 @@ def _open_bz2(path: Path) -> io.BufferedReader:
 
 def _open_xz(path: Path) -> io.BufferedReader:
     def make() -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY)  # .lzma has no checksum
 
     return io.BufferedReader(CompressedFile(path.open("rb"), make, padding=4))
 

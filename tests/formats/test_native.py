@@ -7,7 +7,7 @@ import torch
 from tiny_models import make_encoder
 
 from polyseme.backends.elmo.encoder import ElmoEncoder
-from polyseme.errors import ConfigError, FormatError, OutputError
+from polyseme.errors import FormatError, OutputError
 from polyseme.formats import StoredModel, native, open_model
 from polyseme.formats.native import write_manifest
 from polyseme.model import join
@@ -158,16 +158,16 @@ def test_a_missing_file_is_named(folder):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda s: s["model"]["lstm"].update(dim=7), ConfigError, "must be equal"),
+        (lambda s: s["model"]["lstm"].update(dim=7), FormatError, "must be equal"),
         (lambda s: s["model"]["lstm"].update(cells=11), FormatError, "should have shape (6, 44), not (6, 40)"),
         (lambda s: s["model"]["lstm"].update(num_layers=3), FormatError, "'lstms.0.2.input' is missing"),
         (lambda s: s["model"]["lstm"].update(num_layers=1), FormatError, "unexpected tensor"),
-        (lambda s: s["model"].update(dropout=1), ConfigError, "has no setting 'dropout'"),
-        (lambda s: s["model"]["lstm"].update(num_layers=10**7), ConfigError, "num_layers must be 0 to 100"),
-        (lambda s: s["model"]["lstm"].update(cell_clip=float("nan")), ConfigError, "cell_clip must be above 0"),
-        (lambda s: s["model"]["input"]["characters"].update(filters=[[1, 2, 3]]), ConfigError, "must be 2 values"),
+        (lambda s: s["model"].update(dropout=1), FormatError, "has no setting 'dropout'"),
+        (lambda s: s["model"]["lstm"].update(num_layers=10**7), FormatError, "num_layers must be 0 to 100"),
+        (lambda s: s["model"]["lstm"].update(cell_clip=float("nan")), FormatError, "cell_clip must be above 0"),
+        (lambda s: s["model"]["input"]["characters"].update(filters=[[1, 2, 3]]), FormatError, "must be 2 values"),
         (lambda s: s.update(version=99), FormatError, "should have format 'polyseme' version 1"),
-        (lambda s: s.update(model=None), ConfigError, "must be a table of settings"),
+        (lambda s: s.update(model=None), FormatError, "must be a table of settings"),
         (lambda s: s.update(characters={"unit": "runes"}), FormatError, "'bytes' or 'dictionary', not 'runes'"),
         (lambda s: s.update(characters={"unit": "bytes", "colour": 1}), FormatError, "cannot be read"),
         (lambda s: s.update(characters={"unit": "dictionary"}), FormatError, "characters.txt"),
@@ -183,6 +183,7 @@ def test_wrong_settings_are_told(folder, change, error, message):
     with pytest.raises(error) as caught:
         open_model(folder)
     assert message in str(caught.value)
+    assert str(folder) in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

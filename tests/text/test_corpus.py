@@ -90,6 +90,15 @@ def test_padding_that_the_format_forbids_is_refused(tmp_path):
     refusal(write(tmp_path / "a.bz2", bz2.compress(b"a") + bytes(4)))
 
 
+@pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])
+def test_a_compressed_file_of_no_bytes_is_truncated(tmp_path, suffix):
+    refusal(write(tmp_path / f"a{suffix}", b""))
+
+
+def test_a_stream_without_a_checksum_is_refused_in_an_xz_file(tmp_path):
+    refusal(write(tmp_path / "a.xz", lzma.compress(b"a\n") + lzma.compress(b"b\n", lzma.FORMAT_ALONE)))
+
+
 def test_a_skippable_frame_of_zstd_is_skipped(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     skipped = b"\x50\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
@@ -126,7 +135,7 @@ def test_a_truncated_file_is_refused(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in COMPRESS if suffix != ".txt"])
 def test_a_file_that_is_not_compressed_as_its_name_says_is_refused(tmp_path, suffix):
-    assert "cannot be read" in refusal(write(tmp_path / f"a{suffix}", "just text\n"))
+    assert "cannot be read" in refusal(write(tmp_path / f"a{suffix}", "just text, as anybody may write it\n"))
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):

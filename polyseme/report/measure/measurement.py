@@ -28,7 +28,8 @@ class SampleSizes:
         gaps: Gaps that the language model fills.
         misspelt: Words that are inflected and misspelt.
         homonyms: Words with two meanings whose sentences are compared.
-        fitted: Sentences that tasks learn from when they are fitted on the spot; they are tested on twice as many.
+        fitted: Sentences that tasks learn from when they are fitted on the spot; they are tested on up to
+            four times as many.
         fit_steps: Steps of the optimiser in such a fit.
         tuned: Sentences that the model is fine-tuned on.
         tuning_epochs: Passes over these sentences.

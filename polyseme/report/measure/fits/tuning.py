@@ -25,6 +25,7 @@ TASK = TASKS["task-roles"]
 BATCH = 16  # sentences
 ENCODER_RATE, RATE = 2e-4, 1e-3  # Adam's, for the model and for the tagger
 CLIP = 5.0
+TEST_FACTOR = 7  # test sentences for each one that is learned from: the difference is small
 
 
 def measure_tuning(model: ModelUnderTest, data: EvaluationData, sizes: SampleSizes) -> Results:
@@ -36,7 +37,8 @@ def measure_tuning(model: ModelUnderTest, data: EvaluationData, sizes: SampleSiz
     if model.encoder.num_layers < 2:
         raise ConfigError("This model has a single layer: a table of vectors, which is not trained further here.")
     (words, labels), (test_words, gold) = (
-        words_and_labels(read_sample(data, TASK, part, size)) for part, size in ((0, sizes.tuned), (1, 2 * sizes.tuned))
+        words_and_labels(read_sample(data, TASK, part, size))
+        for part, size in ((0, sizes.tuned), (1, TEST_FACTOR * sizes.tuned))
     )
     encoder = copy.deepcopy(model.encoder)
     names = sorted({label or OUTSIDE for label in chain.from_iterable(labels)})

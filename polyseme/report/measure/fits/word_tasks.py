@@ -62,7 +62,7 @@ def measure_task(task: WordTask, model: ModelUnderTest, data: EvaluationData, si
         raise ConfigError("This model has a single layer, so there is nothing to compare it with.")
     (words, labels), (test_words, gold) = (
         words_and_labels(read_sample(data, task, part, size))
-        for part, size in ((0, sizes.fitted), (1, 2 * sizes.fitted))
+        for part, size in ((0, sizes.fitted), (1, 4 * sizes.fitted))
     )
     known, unseen = embed_words(encoder, words), embed_words(encoder, test_words)
     few = sorted({int(number / SHARE) for number in range(int(SHARE * len(words)))})
