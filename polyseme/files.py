@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyseme.errors import ConfigError, FormatError, OutputError, PolysemeError
-from polyseme.locks import holds, locked
+from polyseme.locks import hidden_name, holds, locked, resolve_output
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 UNFINISHED = ".unfinished"
+_OLD, _EARLIER_OLD = ".polyseme-old", ".old"  # the second may also be a folder of the user
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE; macOS calls the same number RENAME_SWAP
 _TENSOR_ERROR = re.compile(r"^.*I/O error: | \(os error \d+\)$")  # what safetensors adds to the system's message
 PATIENCE = 5.0  # seconds that a single write waits for another one of the same file
@@ -75,15 +76,16 @@ def atomic_write(path: Path) -> Iterator[DeferredErrorFile]:
         with _write_special(path) as file:
             yield file
         return
-    with _sole_writer(path), _write_file(path.resolve() if path.is_symlink() else path) as file:
+    with _sole_writer(path), _write_file(resolve_output(path) if path.is_symlink() else path) as file:
         yield file
 
 
 @contextmanager
 def _write_file(path: Path) -> Iterator[DeferredErrorFile]:
-    temporary = path.with_name(f".{path.name}{UNFINISHED}")
+    temporary = hidden_name(path, UNFINISHED)
     try:
-        with DeferredErrorFile(temporary, "w+") as file:
+        temporary.unlink(missing_ok=True)
+        with DeferredErrorFile(temporary, "w+", opener=_open_new) as file:
             yield file
             file.check()
             os.fsync(file.fileno())
@@ -97,6 +99,11 @@ def _write_file(path: Path) -> Iterator[DeferredErrorFile]:
         raise
 
 
+def _open_new(path: str, flags: int) -> int:
+    """Open a file that does not exist yet: never through a link that somebody planted."""
+    return os.open(path, flags | os.O_EXCL, 0o666)
+
+
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Atomic folder: one that becomes ``path`` when the block succeeds, and is deleted when it fails."""
@@ -108,9 +115,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _write_folder(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}{UNFINISHED}")
+    temporary = hidden_name(path, UNFINISHED)
     try:
-        recover_folder(path)
+        _recover(path)
         temporary.mkdir()
         yield temporary
         for file in (inside for inside in temporary.rglob("*") if inside.is_file()):
@@ -174,8 +181,22 @@ def _write_special(path: Path) -> Iterator[DeferredErrorFile]:
 
 def recover_folder(path: Path) -> None:
     """Put right what a killed run left beside an output: restore the old version of a folder, remove the unfinished."""
-    _remove(path.parent / f".{path.name}{UNFINISHED}")
-    old = _old_version(path)
+    earlier = hidden_name(path, _EARLIER_OLD)
+    if not path.exists() and _is_ours(earlier):
+        earlier.rename(path)
+    _recover(path)
+
+
+def _is_ours(folder: Path) -> bool:
+    manifest = folder / "manifest.json"
+    with suppress(FormatError):
+        return manifest.is_file() and "files" in read_json(manifest)
+    return False
+
+
+def _recover(path: Path) -> None:
+    _remove(hidden_name(path, UNFINISHED))
+    old = hidden_name(path, _OLD)
     if old.is_dir() and not path.exists():
         old.rename(path)
     elif old.is_dir():
@@ -191,10 +212,11 @@ def locked_output(path: Path) -> Iterator[None]:
     if is_special(path):
         yield
         return
-    if not path.resolve().parent.is_dir():
+    place = resolve_output(path)
+    if not place.parent.is_dir():
         raise OutputError(f"{path} cannot be written: there is no folder {path.parent}")
     with locked(path):
-        recover_folder(path.resolve())
+        recover_folder(place)
         yield
 
 
@@ -241,7 +263,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
     if path.exists() and _swap(temporary, path):
         _remove(temporary)
         return
-    old = _old_version(path)
+    old = hidden_name(path, _OLD)
     if path.exists():
         path.rename(old)
     try:
@@ -266,12 +288,8 @@ def _swap(one: Path, other: Path) -> bool:
     return False
 
 
-def _old_version(path: Path) -> Path:
-    return path.parent / f".{path.name}.old"
-
-
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

@@ -72,7 +72,7 @@ def load(
     for name in settings:
         check_setting(name, LOAD_SETTINGS, "load")
     path = resolve_model_path(path)
-    _refuse_task_model(Path(path))
+    refuse_task_model(Path(path))
     backend = backend_of(path)
     own = {name: settings.pop(name) for name in _OWN if name in settings}
     given = {name: value for name, value in own.items() if value is not None}
@@ -100,7 +100,7 @@ def backend_of(path: str | Path) -> Backend:
     return STATIC if is_static(place) else ELMO
 
 
-def _refuse_task_model(folder: Path) -> None:
+def refuse_task_model(folder: Path) -> None:
     """Refuse the folder of a fitted task model, and say what opens it."""
     if not (folder / "manifest.json").is_file():
         return

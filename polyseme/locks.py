@@ -8,6 +8,7 @@ name is gone or belongs to another file, and tries again: so two processes never
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import socket
@@ -26,6 +27,7 @@ LOCK = ".lock"
 _POLL = 0.02  # seconds between two attempts
 _READING = 0.5  # seconds in which a new holder has written its name
 _LONGEST_COMMAND = 200  # characters
+_LONGEST_NAME = 255  # bytes, on nearly every file system
 _HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)  # never through a link that somebody planted
 _held: dict[Path, str] = {}  # the lock files of this process, and their outputs
@@ -96,14 +98,34 @@ def holds(output: Path) -> bool:
 
     The lock of ``model`` covers what is inside it, and what a run keeps beside it, such as ``model.run/last``.
     """
-    place = str(output.resolve())
+    place = str(resolve_output(output))
     return any(place == held or place.startswith((f"{held}{os.sep}", f"{held}.")) for held in _held.values())
 
 
 def lock_file(output: Path) -> Path:
     """The lock file of an output: ``.vectors.h5.lock`` beside ``vectors.h5``; of a link, beside its target."""
-    output = output.resolve()
-    return output.parent / f".{output.name}{LOCK}"  # the root of a disk has no name
+    return hidden_name(resolve_output(output), LOCK)
+
+
+def hidden_name(output: Path, suffix: str) -> Path:
+    """A hidden name beside an output: ``.vectors.h5.lock``; a hash stands for a name that would become too long."""
+    name = f".{output.name}{suffix}"
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = f".{hashlib.sha256(os.fsencode(output.name)).hexdigest()}{suffix}"
+    return output.parent / name  # the root of a disk has no name
+
+
+def resolve_output(output: Path) -> Path:
+    """The absolute path of an output, behind all links; one sentence where it has none."""
+    try:
+        place = output.resolve()
+    except RuntimeError:  # before Python 3.13; later ones leave the link as it is
+        place = None
+    except (OSError, ValueError) as error:  # a NUL in the name
+        raise OutputError(f"{str(output)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
+    if place is None or place.is_symlink():
+        raise OutputError(f"{output} cannot be written: it is a link that leads back to itself")
+    return place
 
 
 def _acquire(output: Path, lock: Path, deadline: float) -> int:
@@ -115,7 +137,7 @@ def _acquire(output: Path, lock: Path, deadline: float) -> int:
                 "name"
             )
         time.sleep(_POLL)
-    _held[lock] = str(output.resolve())
+    _held[lock] = str(resolve_output(output))
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, json.dumps(asdict(LockHolder.current())).encode())
@@ -132,6 +154,12 @@ def _attempt(output: Path, lock: Path) -> int | None:
     while True:
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | _FLAGS, 0o666)
+        except PermissionError as error:
+            if not lock.exists() or not os.access(lock.parent, os.W_OK):
+                raise OutputError(f"{output} cannot be written: {error.strerror}") from error
+            if not _remove_left(output, lock):
+                return None
+            continue
         except OSError as error:
             raise OutputError(f"{output} cannot be written: {error.strerror}") from error
         free = same = False
@@ -145,6 +173,31 @@ def _attempt(output: Path, lock: Path) -> int | None:
             return None
         if same:
             return descriptor
+
+
+def _remove_left(output: Path, lock: Path) -> bool:
+    """Remove a lock file that another user left and we may only read; False where its holder still lives."""
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS)
+        try:
+            try:
+                _system_lock(descriptor)  # nobody is believed dead where it fails, as it does here on NFS
+            except OSError as error:
+                if error.errno in _HELD:
+                    return False
+                raise
+            if _same_file(descriptor, lock):
+                lock.unlink()
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return True  # removed meanwhile
+    except OSError as error:
+        raise OutputError(
+            f"{output} cannot be written: another user left its lock file {lock} ({error.strerror}); "
+            "have that removed, or choose another name"
+        ) from error
+    return True
 
 
 def _lock(descriptor: int, lock: Path) -> bool:

@@ -180,3 +180,38 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_work(tmp_path, monke
 def test_a_device_has_no_lock():
     with locked_output(Path("/dev/null")):
         assert not Path("/dev/.null.lock").exists()
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A lock file of another user, which may be read and not written (root, who may run this, may do both)."""
+    lock, opened = tmp_path / ".vectors.h5.lock", os.open
+
+    def refuse(path, flags, *mode):
+        if path == lock and flags & os.O_RDWR and lock.exists():
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(locks.os, "open", refuse)
+    return lock
+
+
+def test_a_lock_file_that_another_user_left_is_replaced_once_its_holder_is_dead(tmp_path, holder, read_only):
+    with pytest.raises(OutputError, match=f"process {holder.pid}"), locked_output(tmp_path / "vectors.h5"):
+        pass
+    holder.kill()
+    holder.wait()
+    with locked_output(tmp_path / "vectors.h5"):
+        assert json.loads(read_only.read_bytes())["pid"] == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_that_cannot_be_removed_is_named(tmp_path, read_only, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    read_only.touch()
+    monkeypatch.setattr(Path, "unlink", refuse)
+    named = r"another user left its lock file .*\.vectors\.h5\.lock \(Operation not permitted\)"
+    with pytest.raises(OutputError, match=named), locked_output(tmp_path / "vectors.h5"):
+        pass

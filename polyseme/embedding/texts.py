@@ -53,7 +53,9 @@ def split_text(text: Text, number: int) -> list[list[str]]:
         return list(tokenize_words(text))
     if isinstance(text, Mapping | bytes) or not isinstance(text, Iterable):
         found = f"{type(text).__name__}: {text!r:.60}"
-        raise InputError(f"text {number} should be a string or a list of words, not {found}; leave it out, or use ''")
+        raise InputError(
+            f"text {number} should be a string or a list of words, not {found}; leave it out, or convert it with str()"
+        )
     words = list(text)
     wrong = next((place for place, word in enumerate(words) if not isinstance(word, str)), None)
     if wrong is not None:

@@ -109,7 +109,8 @@ def _find_options(weights: Path) -> Path:
         filter(_is_options, sorted(weights.parent.glob("*.json")))
     )
     if not found:
-        raise FormatError(f"{weights} needs its options beside it; there is no {usual[0].name} or options.json")
+        names = " or ".join(dict.fromkeys(path.name for path in usual))
+        raise FormatError(f"{weights} needs its options beside it; there is no {names}")
     if len(found) > 1 and not usual[0].is_file() and not usual[1].is_file():
         raise FormatError(
             f"{weights}: several options files might belong to it: {', '.join(path.name for path in found)}"

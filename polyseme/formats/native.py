@@ -34,6 +34,7 @@ from polyseme.formats.stored import (
     read_weights,
     release_mapped_pages,
 )
+from polyseme.locks import resolve_output
 from polyseme.model.config import BiLMConfig, from_dict, to_dict
 from polyseme.model.softmax import SoftmaxConfig
 from polyseme.text.vocabulary import Vocabulary
@@ -153,7 +154,7 @@ def save(
     for name in extras or ():
         if not _is_plain(name) or name in FILES:
             raise OutputError(f"{name!r} is not a name for an extra file of a model")
-    path = path.resolve()
+    path = resolve_output(path)
     check_absent(path, overwrite)
     check_replaceable(path)
     with atomic_folder(path) as folder:

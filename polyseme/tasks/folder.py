@@ -31,6 +31,7 @@ from polyseme.formats.stored import build_on_meta, check_fit
 from polyseme.formats.tensor_file import read_tensors
 from polyseme.formats.vectors import recognise
 from polyseme.loading import ELMO, STATIC, backend_of, load
+from polyseme.locks import resolve_output
 from polyseme.tasks.fitting.checkpoint import cpu_copies
 
 VERSION = 1
@@ -139,7 +140,7 @@ def save_model(
         bundle: Put copies of the encoders inside.
         overwrite: Replace a fitted model that is there.
     """
-    place = Path(path).resolve()
+    place = resolve_output(Path(path))
     check_replaceable(place, overwrite)
     with atomic_folder(place) as folder:
         described = {

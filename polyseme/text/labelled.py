@@ -1,8 +1,8 @@
-"""Labelled sentences and sentence pairs from TSV or label-first files, one example per line.
+"""Labelled sentences and sentence pairs from TSV, CSV or label-first files, one example per line.
 
 Files may be compressed. Two layouts are distinguished by the first line:
 
-- *columns separated by tabs*. The first line is a header if it has requested names, or names that such files
+- *columns separated by tabs*, or by commas in a ``.csv`` file. The first line is a header if it has requested names, or names that such files
   usually have (``sentence`` and ``label``; ``sentence_A``, ``sentence_B``, ``entailment_judgment`` and
   ``relatedness_score``, as in SICK), or if the caller says so. Without a header the columns are label and sentence; for
   pairs the two sentences and the label. Columns count from 1, as with ``cut``.
@@ -13,11 +13,13 @@ Blank lines are skipped. A sentence is words separated by white space, or raw te
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from polyseme.errors import ConfigError, FormatError, InputError, nearest
@@ -82,11 +84,22 @@ def read_labelled_text(path: str | PathLike[str], spec: ColumnSpec | None = None
     spec, found = spec or ColumnSpec(), False
     for source in expand(path):
         with open_text(source) as lines:
-            for example in _read(enumerate(lines, start=1), str(source), spec):
+            numbered = _csv_rows(lines, source) if ".csv" in Path(str(source)).suffixes else enumerate(lines, start=1)
+            for example in _read(numbered, str(source), spec):
                 found = True
                 yield example
     if not found:
         raise InputError(f"{path}: holds no examples; expected one per line, with {_described(spec)}")
+
+
+def _csv_rows(lines: Iterable[str], source: object) -> Iterator[tuple[int, str]]:
+    """Rows of a CSV file as lines with tabs, and the number of the line that each ends on."""
+    rows = csv.reader(line + "\n" for line in lines)
+    try:
+        for row in rows:
+            yield rows.line_num, "\t".join(" ".join(cell.split()) for cell in row)
+    except csv.Error as error:
+        raise FormatError(f"{source}, line {rows.line_num}: cannot be read as CSV: {error}") from error
 
 
 def split_words(text: str, raw: bool) -> list[str]:

@@ -128,3 +128,14 @@ def test_binary_files_and_missing_ones_are_refused(tmp_path):
         list(read_labelled_text(tmp_path / "binary"))
     with pytest.raises(InputError, match="no such file"):
         list(read_labelled_text(tmp_path / "missing"))
+
+
+def test_a_csv_file_is_read_by_its_columns(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text('id,text,label\n1,"Dull, slow\nand ""long"".",bad\n2,A fine\tfilm.,good\n')
+    found = list(read_labelled_text(path, ColumnSpec(raw=True)))
+    assert [example.label for example in found] == ["bad", "good"]
+    assert found[0].sentences[0] == ["Dull", ",", "slow", "and", '"', "long", '"', "."]
+    path.write_text("text,label\n" + "x" * 200_000 + ",good\n")
+    with pytest.raises(FormatError, match="line 2: cannot be read as CSV"):
+        list(read_labelled_text(path))

@@ -377,7 +377,7 @@ def test_the_output_may_lie_among_the_texts(tmp_path):
 def test_a_checkpoint_that_stepped_aside_when_the_run_was_killed_is_found(tmp_path):
     job = make_job(tmp_path)
     begin(job)
-    (job.run / "last").rename(job.run / ".last.old")
+    (job.run / "last").rename(job.run / ".last.polyseme-old")
     resumed = list(train(make_job(tmp_path, resume=True)))
     assert next(event for event in resumed if isinstance(event, TrainPlan)).first_step == 1
 

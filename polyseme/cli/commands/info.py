@@ -44,9 +44,10 @@ def info(
 def _read(model: Path, vocabulary: Path | None) -> tuple[dict[str, str | int], dict[str, Any]]:
     """Facts about a model for people, and its configuration for JSON."""
     from polyseme.formats import open_model
-    from polyseme.loading import ELMO, backend_of, load
+    from polyseme.loading import ELMO, backend_of, load, refuse_task_model
     from polyseme.model.config import to_dict
 
+    refuse_task_model(model)
     if backend_of(model) is not ELMO:
         return load(model, vocabulary=vocabulary).describe(), {}
     stored = open_model(model, vocabulary)
