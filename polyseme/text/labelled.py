@@ -2,10 +2,10 @@
 
 Files may be compressed. Two layouts are distinguished by the first line:
 
-- *columns separated by tabs*, or by commas in a ``.csv`` file. The first line is a header if it has requested names, or names that such files
-  usually have (``sentence`` and ``label``; ``sentence_A``, ``sentence_B``, ``entailment_judgment`` and
-  ``relatedness_score``, as in SICK), or if the caller says so. Without a header the columns are label and sentence; for
-  pairs the two sentences and the label. Columns count from 1, as with ``cut``.
+- *columns separated by tabs*, or by commas in a ``.csv`` file. The first line is a header if it has requested names, or
+  names that such files usually have (``sentence`` and ``label``; ``sentence_A``, ``sentence_B``,
+  ``entailment_judgment`` and ``relatedness_score``, as in SICK), or if the caller says so. Without a header the columns
+  are label and sentence; for pairs the two sentences and the label. Columns count from 1, as with ``cut``.
 - *label first*: ``3 a gorgeous , witty movie .``, the label up to the first blank. Pairs cannot be written this way.
 
 Blank lines are skipped. A sentence is words separated by white space, or raw text that is tokenised here.
