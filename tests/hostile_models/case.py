@@ -1,9 +1,15 @@
 """Hostile models by name: how each is made, and what must be said about it."""
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from polyseme.formats.native import write_manifest
 
 OPENS = "opens"  # the expected answer where a file is odd, but right
 OVER_BUDGET = r"would take [\d,.]+ \w+ of memory or disk, but .* set POLYSEME_MAX_GIB to a higher limit in GiB$"
@@ -47,6 +53,24 @@ def written(path: Path, content: bytes | str) -> Path:
     """Write a file, and give its path."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def edit_settings(place: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Change the settings of a model's folder, and make its manifest fit again."""
+    settings = json.loads((place / "config.json").read_text())
+    change(settings)
+    written(place / "config.json", json.dumps(settings))
+    write_manifest(place)
+    return place
+
+
+def edit_tensors(place: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> Path:
+    """Change the weights of a model's folder, and make its manifest fit again."""
+    tensors = load_file(place / "model.safetensors")
+    change(tensors)
+    save_file(tensors, place / "model.safetensors")
+    write_manifest(place)
+    return place
 
 
 def pipe(path: Path) -> Path:

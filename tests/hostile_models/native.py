@@ -7,10 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from tiny_models import make_encoder
 
-from hostile_models.case import OPENS, OVER_BUDGET, Make, hostile, pipe, register_all, sparse, written
+from hostile_models.case import (
+    OPENS,
+    OVER_BUDGET,
+    Make,
+    edit_settings,
+    edit_tensors,
+    hostile,
+    pipe,
+    register_all,
+    sparse,
+    written,
+)
 from polyseme.formats.native import write_manifest
 
 INPUT = "lstms.0.0.input"
@@ -34,27 +44,11 @@ def with_file(name: str, content: bytes) -> Make:
 
 
 def with_settings(change: Callable[[dict[str, Any]], object], **changes: Any) -> Make:
-    def make(folder: Path) -> Path:
-        place = model(folder, **changes)
-        settings = json.loads((place / "config.json").read_text())
-        change(settings)
-        written(place / "config.json", json.dumps(settings))
-        write_manifest(place)
-        return place
-
-    return make
+    return lambda folder: edit_settings(model(folder, **changes), change)
 
 
 def with_tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Make:
-    def make(folder: Path) -> Path:
-        place = model(folder)
-        tensors = load_file(place / "model.safetensors")
-        change(tensors)
-        save_file(tensors, place / "model.safetensors")
-        write_manifest(place)
-        return place
-
-    return make
+    return lambda folder: edit_tensors(model(folder), change)
 
 
 def raw(header: object, data: bytes = bytes(64), length: int | None = None) -> bytes:

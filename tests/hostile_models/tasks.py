@@ -1,7 +1,6 @@
 """Hostile folders of fitted taggers: settings, labels and weights that lie."""
 
 import functools
-import json
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -9,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 from tiny_models import make_encoder
 
 import polyseme
-from hostile_models.case import OPENS, Make, register_all, written
-from polyseme.formats.native import write_manifest
+from hostile_models.case import OPENS, Make, edit_settings, edit_tensors, register_all
 from polyseme.tasks.tagging.tagger import TaggerSettings
 
 
@@ -36,27 +33,11 @@ def model(folder: Path) -> Path:
 
 
 def with_settings(change: Callable[[dict[str, Any]], object]) -> Make:
-    def make(folder: Path) -> Path:
-        place = model(folder)
-        settings = json.loads((place / "config.json").read_text())
-        change(settings)
-        written(place / "config.json", json.dumps(settings))
-        write_manifest(place)
-        return place
-
-    return make
+    return lambda folder: edit_settings(model(folder), change)
 
 
 def with_tensors(change: Callable[[dict[str, torch.Tensor]], object]) -> Make:
-    def make(folder: Path) -> Path:
-        place = model(folder)
-        tensors = load_file(place / "model.safetensors")
-        change(tensors)
-        save_file(tensors, place / "model.safetensors")
-        write_manifest(place)
-        return place
-
-    return make
+    return lambda folder: edit_tensors(model(folder), change)
 
 
 def first(tensors: dict[str, torch.Tensor]) -> str:
